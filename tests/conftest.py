@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ("tests.nvml.fixture",)
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
