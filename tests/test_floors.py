@@ -11,9 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "numa_exporter"
 FLOOR = {
     "formats": 0,
     "model": 1,
-    **dict.fromkeys(
-        ("sources", "placement", "findings", "metrics", "bundle", "gate", "simhost", "page"), 2
-    ),
+    **dict.fromkeys(("sources", "placement", "findings", "metrics", "bundle", "gate", "simhost", "page"), 2),
     "agent": 3,
     "cli": 4,
 }
@@ -25,7 +23,19 @@ OWNER = {
     "aiohttp": ("agent/web.py",),
     "psutil": ("agent/governor.py",),
 }
-IMPURE = {"os", "io", "pathlib", "socket", "subprocess", "mmap", "ctypes", "time", "random", "shutil", "tempfile"}
+IMPURE = {
+    "os",
+    "io",
+    "pathlib",
+    "socket",
+    "subprocess",
+    "mmap",
+    "ctypes",
+    "time",
+    "random",
+    "shutil",
+    "tempfile",
+}
 IMPURE_FLOORS = ("sources/", "bundle/", "simhost/", "agent/", "cli/")
 
 FILES = sorted(PACKAGE.rglob("*.py"))

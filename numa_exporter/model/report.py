@@ -1,0 +1,111 @@
+"""Report: placement, findings, source health and the memory that the next judgement starts from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from numa_exporter.model.health import SourceHealth
+from numa_exporter.model.ids import Dimension, RankKey, WorkloadKey
+from numa_exporter.model.placement import CpuTime, Placement
+from numa_exporter.model.thresholds import Settings
+
+Level = Literal["warning", "info"]
+Confidence = Literal["high", "low"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a finding is about; the fields that do not apply are None."""
+
+    workload: WorkloadKey | None = None
+    uuid: str | None = None
+    numa_node: int | None = None
+    device: str | None = None
+
+    @property
+    def rank(self) -> RankKey | None:
+        return RankKey(workload=self.workload, uuid=self.uuid) if self.workload else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A raw line with the logical path it was read from."""
+
+    path: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One judged fact. ``value`` and ``limit`` are in base units, ``since`` is wall-clock seconds.
+
+    ``suppressed`` holds the reason of an intent that covers it; a suppressed finding is shown, never dropped.
+    """
+
+    code: str
+    level: Level
+    subject: Subject
+    sentence: str
+    value: float | None = None
+    limit: float | None = None
+    window_seconds: float | None = None
+    since: float | None = None
+    confidence: Confidence = "high"
+    evidence: tuple[Evidence, ...] = ()
+    remedy: str | None = None
+    remedy_note: str | None = None
+    suppressed: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The verdict on one judged dimension of one rank: misaligned or not, or why it is not judged."""
+
+    misaligned: bool | None
+    not_judged: str | None = None
+    since: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streak:
+    """How long a condition has held: consecutive evaluations, first and last moment, and whether it is active."""
+
+    count: int = 0
+    since: float | None = None
+    active: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What one evaluation leaves for windows over time: monotonic stamp and the figures at that moment."""
+
+    monotonic: float
+    cpu: Mapping[RankKey, CpuTime] = field(default_factory=dict)
+    gpu_bytes: Mapping[RankKey, int] = field(default_factory=dict)
+    foreign: Mapping[int, int] = field(default_factory=dict)
+    interrupts: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What judging remembers between evaluations. Part of the Report and of bundles.
+
+    ``streaks`` by (code or dimension, subject). ``looks`` are the newest evaluations, oldest first, within the
+    longest window.
+    """
+
+    streaks: Mapping[tuple[str, Subject], Streak] = field(default_factory=dict)
+    looks: tuple[Look, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The one value that metrics, page, report, snapshot, verify and gate read."""
+
+    placement: Placement
+    verdicts: Mapping[RankKey, Mapping[Dimension, Verdict]]
+    findings: tuple[Finding, ...]
+    health: Mapping[str, SourceHealth]
+    memory: Memory
+    settings: Settings
+    exporter: str

@@ -1,0 +1,118 @@
+"""The doors to the outside, and the words in which a door says no.
+
+A Host is wholly live or wholly replayed; the two never mix. Paths are logical ("/proc/4242/numa_maps"): only a live
+host knows below which roots they lie. Whatever goes through a door can be recorded, so a bundle holds by
+construction every answer that a report rests on.
+"""
+
+import errno
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from numa_exporter.model.health import Failure, FailureWord
+from numa_exporter.model.recording import Json
+from numa_exporter.model.sample import Mode
+
+READ_LIMIT = 4 << 20
+"""Longest file read whole. /proc/interrupts of 1,024 CPUs is under 3 MiB; a longer file is not what we take it for."""
+
+
+class HostError(Exception):
+    """A door said no. ``word`` is one of the five, ``path`` logical, ``detail`` what the kernel or library said."""
+
+    def __init__(self, word: FailureWord, path: str, detail: str) -> None:
+        super().__init__(f"{path}: {word}: {detail}")
+        self.word: FailureWord = word
+        self.path = path
+        self.detail = detail
+
+    def failure(self) -> Failure:
+        return Failure(word=self.word, path=self.path, detail=self.detail)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instant:
+    """One moment on both clocks, in seconds: wall time, and the clock that never jumps."""
+
+    wall: float
+    monotonic: float
+
+
+class Host(Protocol):
+    """Files, process queries, NVML and clocks of one machine. Every method may raise HostError."""
+
+    @property
+    def mode(self) -> Mode: ...
+
+    @property
+    def nodename(self) -> str: ...
+
+    def read(self, path: str) -> bytes:
+        """The whole file (at most READ_LIMIT bytes; a longer one is garbled)."""
+        ...
+
+    def stream(self, path: str, block: int) -> Iterator[bytes]:
+        """The file in blocks of at most ``block`` bytes; a small one keeps seq_file's lock holds short."""
+        ...
+
+    def list(self, path: str) -> Sequence[str]:
+        """Names in a directory, sorted."""
+        ...
+
+    def readlink(self, path: str) -> str:
+        """A link's own text."""
+        ...
+
+    def realpath(self, path: str) -> str:
+        """The logical path behind all links."""
+        ...
+
+    def device_number(self, path: str) -> tuple[int, int] | None:
+        """(major, minor) behind a path if it is a character device, else None. Follows links (st_rdev)."""
+        ...
+
+    def affinity(self, tid: int) -> bytes:
+        """sched_getaffinity's mask of a thread: little-endian bytes, bit n = CPU n. No capability needed."""
+        ...
+
+    def page_nodes(self, pid: int, addresses: Sequence[int]) -> Sequence[int]:
+        """move_pages in query mode: one status per address, a node id or a negative errno. Moves nothing."""
+        ...
+
+    def nvml(self, function: str, *arguments: int | str) -> Json:
+        """One question to NVML, by its name without the prefix; see sources/nvml.py for the questions."""
+        ...
+
+    def now(self, label: str) -> Instant:
+        """Both clocks. The label names the moment, so that a replay gives each reader its own stamps back."""
+        ...
+
+    def seed(self, label: str) -> int:
+        """A seed for random draws: fresh when live, the recorded one in a replay."""
+        ...
+
+
+_WORDS: dict[int, FailureWord] = {
+    errno.ENOENT: "absent",
+    errno.ENOTDIR: "absent",
+    errno.ENODEV: "absent",
+    errno.ENXIO: "absent",
+    errno.ENOSYS: "absent",
+    # What sysfs files answer where the hardware has no such value (PCI link speed, numa_status under MIG).
+    errno.EINVAL: "absent",
+    errno.EOPNOTSUPP: "absent",
+    errno.ENODATA: "absent",
+    errno.EIO: "absent",
+    errno.EACCES: "denied",
+    errno.EPERM: "denied",
+    errno.ESRCH: "gone",
+}
+
+
+def word_of(error: OSError, path: str) -> FailureWord:
+    """The failure word of an OSError. A missing file below /proc/PID means that the process went away."""
+    word = _WORDS.get(error.errno or 0, "garbled")
+    if word == "absent" and path.startswith("/proc/") and path[6:7].isdigit():
+        return "gone"
+    return word

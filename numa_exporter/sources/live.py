@@ -1,0 +1,163 @@
+"""The live host: this kernel's files, processes, clocks and NVML; and a foreign tree, files only."""
+
+import ctypes
+import os
+import random
+import stat
+import time
+from collections.abc import Iterator, Sequence
+
+from numa_exporter.model.recording import Json
+from numa_exporter.model.sample import Mode
+from numa_exporter.sources.host import READ_LIMIT, HostError, Instant, word_of
+from numa_exporter.sources.nvml import Nvml
+from numa_exporter.sources.roots import Roots
+
+
+class LiveHost:
+    """The machine that we run on. ``lock_hold_seconds`` sums the wall time of calls that can hold a workload's mmap
+    lock, an upper bound of the harm done."""
+
+    mode: Mode = "live"
+
+    def __init__(self, roots: Roots, nvml: Nvml | None = None) -> None:
+        self._roots = roots
+        self._nvml = nvml
+        self._random = random.SystemRandom()
+        self._affinity_bytes = 128
+        self.lock_hold_seconds = 0.0
+
+    @property
+    def nodename(self) -> str:
+        return os.uname().nodename
+
+    def read(self, path: str) -> bytes:
+        try:
+            descriptor = os.open(self._roots.below(path), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return _read_whole(descriptor, path)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
+
+    def stream(self, path: str, block: int) -> Iterator[bytes]:
+        try:
+            descriptor = os.open(self._roots.below(path), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                while True:
+                    began = time.monotonic()
+                    data = os.read(descriptor, block)
+                    self.lock_hold_seconds += time.monotonic() - began
+                    if not data:
+                        return
+                    yield data
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
+
+    def list(self, path: str) -> Sequence[str]:
+        try:
+            return sorted(os.listdir(self._roots.below(path)))
+        except OSError as error:
+            raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
+
+    def readlink(self, path: str) -> str:
+        try:
+            return os.readlink(self._roots.below(path))
+        except OSError as error:
+            raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
+
+    def realpath(self, path: str) -> str:
+        try:
+            return self._roots.resolve(path)
+        except OSError as error:
+            raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
+
+    def device_number(self, path: str) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._roots.below(path))
+        except OSError as error:
+            raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
+        if not stat.S_ISCHR(found.st_mode):
+            return None
+        return os.major(found.st_rdev), os.minor(found.st_rdev)
+
+    def affinity(self, tid: int) -> bytes:
+        # os.sched_getaffinity builds a set of Python ints per thread; the raw mask is 5 times cheaper and hashable.
+        path = f"/proc/{tid}/affinity"
+        mask = ctypes.create_string_buffer(self._affinity_bytes)
+        got = _LIBC.syscall(_SCHED_GETAFFINITY, tid, self._affinity_bytes, mask)
+        if got < 0:
+            code = ctypes.get_errno()
+            if code == 22 and self._affinity_bytes < 1 << 16:  # EINVAL: the kernel's mask is wider than ours
+                self._affinity_bytes *= 2
+                return self.affinity(tid)
+            raise HostError(word_of(OSError(code, ""), path), path, os.strerror(code))
+        return mask.raw[:got]
+
+    def page_nodes(self, pid: int, addresses: Sequence[int]) -> Sequence[int]:
+        count = len(addresses)
+        pages = (ctypes.c_uint64 * count)(*addresses)
+        status = (ctypes.c_int * count)()
+        began = time.monotonic()
+        result = _LIBC.syscall(_MOVE_PAGES, pid, ctypes.c_ulong(count), pages, None, status, 0)
+        self.lock_hold_seconds += time.monotonic() - began
+        if result < 0:
+            code = ctypes.get_errno()
+            path = f"/proc/{pid}/move_pages"
+            raise HostError(word_of(OSError(code, ""), path), path, os.strerror(code))
+        return list(status)
+
+    def nvml(self, function: str, *arguments: int | str) -> Json:
+        if self._nvml is None:
+            raise HostError("absent", f"nvml:{function}", "NVML is not asked on this host")
+        return self._nvml.ask(function, *arguments)
+
+    def now(self, label: str) -> Instant:
+        return Instant(wall=time.time(), monotonic=time.monotonic())
+
+    def seed(self, label: str) -> int:
+        return self._random.getrandbits(63)
+
+
+class ForeignTree(LiveHost):
+    """Another machine's files below a root: no NVML, no process queries. Its evidence can never act on this kernel."""
+
+    mode: Mode = "replay"
+
+    @property
+    def nodename(self) -> str:
+        try:
+            return self.read("/etc/hostname").decode("utf-8", "replace").strip() or "unknown"
+        except HostError:
+            return "unknown"
+
+    def affinity(self, tid: int) -> bytes:
+        raise HostError("absent", f"/proc/{tid}/affinity", "a foreign tree has no processes to ask")
+
+    def page_nodes(self, pid: int, addresses: Sequence[int]) -> Sequence[int]:
+        raise HostError("absent", f"/proc/{pid}/move_pages", "a foreign tree has no processes to ask")
+
+
+def _read_whole(descriptor: int, path: str) -> bytes:
+    # Sizes of pseudo-files lie: read to the end, never fstat. One read() takes most of them.
+    data = os.read(descriptor, 1 << 16)
+    if not data:
+        return data
+    parts = [data]
+    size = len(data)
+    while data := os.read(descriptor, 1 << 16):
+        parts.append(data)
+        size += len(data)
+        if size > READ_LIMIT:
+            raise HostError("garbled", path, f"longer than {READ_LIMIT} bytes")
+    return b"".join(parts)
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_MACHINE = os.uname().machine
+# asm/unistd.h; aarch64 and riscv64 share asm-generic's numbers.
+_MOVE_PAGES = {"x86_64": 279, "ppc64le": 301, "s390x": 310}.get(_MACHINE, 239)
+_SCHED_GETAFFINITY = {"x86_64": 204, "ppc64le": 223, "s390x": 240}.get(_MACHINE, 123)

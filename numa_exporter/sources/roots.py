@@ -1,0 +1,51 @@
+"""Where the logical paths lie: --path.rootfs, --path.procfs, --path.sysfs. Known to cli and live hosts only."""
+
+import errno
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roots:
+    """Absolute host directories for "/", "/proc" and "/sys". ``procfs`` and ``sysfs`` default to below ``rootfs``."""
+
+    rootfs: str = "/"
+    procfs: str | None = None
+    sysfs: str | None = None
+
+    def below(self, path: str) -> str:
+        """The path to open for a logical one."""
+        if path.startswith("/proc/") or path == "/proc":
+            return (self.procfs or self._joined("/proc")) + path[5:]
+        if path.startswith("/sys/") or path == "/sys":
+            return (self.sysfs or self._joined("/sys")) + path[4:]
+        return self._joined(path)
+
+    def _joined(self, path: str) -> str:
+        return path if self.rootfs == "/" else self.rootfs.rstrip("/") + path
+
+    def resolve(self, path: str) -> str:
+        """The logical path behind all links; a link's absolute target is logical too. ELOOP after 40 links."""
+        done: list[str] = []
+        todo = [part for part in reversed(path.split("/")) if part and part != "."]
+        links = 0
+        while todo:
+            part = todo.pop()
+            if part == "..":
+                done = done[:-1]
+                continue
+            here = "/" + "/".join([*done, part])
+            try:
+                target = os.readlink(self.below(here))
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                done.append(part)  # not a link
+                continue
+            links += 1
+            if links > 40:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            if target.startswith("/"):
+                done = []
+            todo.extend(part for part in reversed(target.split("/")) if part and part != ".")
+        return "/" + "/".join(done)
