@@ -1,0 +1,42 @@
+"""A file or a word that is one number.
+
+Documentation/ABI/stable/sysfs-devices-node, sysfs-bus-pci and most of sysfs hold one value a file::
+
+    -1              /sys/bus/pci/devices/0000:8d:00.0/numa_node (NUMA_NO_NODE)
+    512             /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages
+    0x10de          /sys/bus/pci/devices/0000:8d:00.0/vendor
+    0x030200        /sys/bus/pci/devices/0000:8d:00.0/class
+
+Units are those of the file. ``int()`` alone would take ``1_000``, ``+1`` and non-ASCII digits, which no
+kernel prints: here they are broken lines.
+"""
+
+import re
+
+from numa_exporter.formats.parse_error import ParseError
+
+_INTEGER = re.compile(rb"\s*(-?[0-9]+)\s*\Z")
+_HEXADECIMAL = re.compile(rb"\s*0x([0-9a-fA-F]+)\s*\Z")
+
+
+def parse(data: bytes, path: str) -> int:
+    """The one decimal integer of a sysfs or /proc/sys file; raises ParseError for anything else."""
+    match = _INTEGER.match(data)
+    if match is None:
+        raise ParseError(path, 1, data.strip(), "one decimal integer")
+    return int(match[1])
+
+
+def parse_hex(data: bytes, path: str) -> int:
+    """The one ``0x…`` number of a sysfs file (PCI vendor, device, class)."""
+    match = _HEXADECIMAL.match(data)
+    if match is None:
+        raise ParseError(path, 1, data.strip(), "one hexadecimal number with 0x")
+    return int(match[1], 16)
+
+
+def count(word: bytes, path: str, line_number: int, line: bytes) -> int:
+    """A word of a line as a non-negative decimal integer; ``line`` is for the error only."""
+    if not word.isdigit():
+        raise ParseError(path, line_number, line, "a non-negative decimal integer")
+    return int(word)
