@@ -1,7 +1,7 @@
 """A host made of a few lines of text: what tests of sources, join and findings read instead of a machine.
 
-``fake_host({"/proc/1/stat": "..."})`` answers from those files; directories follow from their paths. A value that
-is an exception class of FAILURES refuses with its word. Links: ``links={"/sys/class/net/eth0/device": "/sys/devices/..."}``.
+``fake_host({"/proc/1/stat": "..."})`` answers from those files; directories follow from their paths. A value
+may be a Refusal (DENIED, GONE, ABSENT). Links: ``links={"/sys/class/net/eth0/device": "/sys/devices/..."}``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,10 +41,10 @@ def answers_of(
     for path, content in everything.items():
         answers["file", path] = content.encode() if isinstance(content, str) else content
     for path in [*everything, *links, *(devices or {})]:
-        while path != "/":
-            parent, _, name = path.rpartition("/")
+        parent, _, name = path.rpartition("/")
+        while name:
             folders.setdefault(parent or "/", set()).add(name)
-            path = parent or "/"
+            parent, _, name = parent.rpartition("/")
     for folder, names in folders.items():
         answers["list", folder] = sorted(names)
         answers.setdefault(("real", folder), folder)
