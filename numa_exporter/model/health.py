@@ -32,3 +32,28 @@ class SourceHealth:
     duration: float | None = None
     interval: float
     failures: Mapping[FailureWord, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessCost:
+    """The agent's own cost, from its own /proc entry. Seconds and bytes; ``start_time`` is wall-clock seconds."""
+
+    cpu_seconds: float
+    resident_bytes: int
+    virtual_bytes: int
+    open_fds: int | None
+    threads: int
+    start_time: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStats:
+    """How the loop runs. ``lock_hold_seconds`` is the wall time of calls that can hold a workload's mmap lock, an
+    upper bound; ``series_dropped`` counts series past ``--max-series`` by metric."""
+
+    ticks: int = 0
+    ticks_skipped: int = 0
+    last_tick: float | None = None
+    lock_hold_seconds: float | None = None
+    series_dropped: Mapping[str, int] = field(default_factory=dict)
+    cost: ProcessCost | None = None

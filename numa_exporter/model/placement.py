@@ -51,6 +51,16 @@ class Socket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedDevice:
+    """A device with its socket, and its fired interrupts by locality of the serving CPU to the device's own node
+    (None where its node or its interrupts are unknown)."""
+
+    device: Device
+    socket: int | None
+    interrupts: Mapping[Locality, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePath:
     """PCIe path class of one unordered pair; ``peer_class`` is gpu, nic, rdma or nvme."""
 
@@ -82,7 +92,7 @@ class Machine:
     nodes: tuple[PlacedNode, ...]
     sockets: tuple[Socket, ...]
     gpus: tuple[PlacedGpu, ...]
-    devices: tuple[Device, ...] = ()
+    devices: tuple[PlacedDevice, ...] = ()
     paths: tuple[DevicePath, ...] = ()
     traffic: tuple[TrafficDomain, ...] = ()
     balancing: Balancing = field(default_factory=Balancing)
