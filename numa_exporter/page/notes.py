@@ -1,0 +1,94 @@
+"""Findings in words: left what is wrong, with its evidence; right what to type, each distinct remedy once."""
+
+from collections.abc import Iterable, Sequence
+
+from numa_exporter.page.anchors import anchor
+from numa_exporter.page.document import Finding
+from numa_exporter.page.markup import NOTHING, Markup, hidden_text, join, tag
+from numa_exporter.page.rows import TRIANGLE
+from numa_exporter.page.words import NBSP, clock
+
+
+def draw(findings: Iterable[Finding], scope: str, taken_at: str | None) -> Markup:
+    """All findings about `scope` (a workload's anchor, or "machine"); nothing where there are none."""
+    groups = _by_code(findings)
+    if not groups:
+        return NOTHING
+    said = (_suppressed(g) if g[0].suppressed else _finding(g, scope, taken_at) for g in groups)
+    return tag("div", tag("div", said), _remedies(groups, scope), class_="notes")
+
+
+def fix_anchor(scope: str) -> str:
+    """Id of the place that tells what to type."""
+    return f"fix-{scope}"
+
+
+def _by_code(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
+    """Live ones first, warnings before info; findings of one code become one entry, the largest value first."""
+    groups: dict[tuple[str, bool], list[Finding]] = {}
+    for finding in sorted(findings, key=lambda f: (f.suppressed is not None, not f.warning)):
+        groups.setdefault((finding.code, finding.suppressed is not None), []).append(finding)
+    return [tuple(sorted(group, key=lambda f: -(f.value or 0.0))) for group in groups.values()]
+
+
+def _finding(group: Sequence[Finding], scope: str, taken_at: str | None) -> Markup:
+    first, more = group[0], group[1:]
+    mark = (TRIANGLE, hidden_text("Warning:"), " ") if first.warning else None
+    since = clock(first.since, taken_at)
+    summary = join(
+        tag("code", first.code),
+        f" since {since}" if since else None,
+        f", and {len(more)} more like it" if more else None,
+        ": evidence",
+    )
+    details = tag(
+        "details",
+        tag("summary", summary),
+        tag("ul", (tag("li", finding.sentence) for finding in more)) if more else None,
+        tag("p", _measure(first), class_="quiet"),
+        _evidence(group),
+        id=anchor("e", scope, first.code),
+    )
+    return tag("div", tag("p", mark, first.sentence), details, class_="finding warning" if first.warning else "finding")
+
+
+def _measure(finding: Finding) -> str:
+    window = f"{finding.window_seconds:g}{NBSP}s" if finding.window_seconds is not None else "an unknown time"
+    value, limit = (f"{x:g}" if x is not None else "unknown" for x in (finding.value, finding.limit))
+    return f"Value {value}, limit {limit}, over {window}; confidence {finding.confidence or 'unknown'}."
+
+
+def _evidence(group: Iterable[Finding]) -> Markup:
+    lines = dict.fromkeys(pair for finding in group for pair in finding.evidence)
+    return tag("dl", ((tag("dt", path), tag("dd", line)) for path, line in lines)) if lines else NOTHING
+
+
+def _suppressed(group: Sequence[Finding]) -> Markup:
+    """Drawn, but never with ▲: someone said that it is meant so."""
+    exception = group[0].suppressed
+    until = f" until {exception.until}" if exception and exception.until else ""
+    reason = f": {exception.reason}" if exception and exception.reason else ""
+    return tag(
+        "div",
+        tag("p", tag("b", "Suppressed"), f"{until}{reason}."),
+        (tag("p", finding.sentence, " ", tag("code", finding.code)) for finding in group),
+        class_="finding suppressed",
+    )
+
+
+def _remedies(groups: Iterable[Sequence[Finding]], scope: str) -> Markup:
+    notes: dict[str, str | None] = {}
+    for finding in (finding for group in groups for finding in group):
+        if finding.remedy and finding.suppressed is None:
+            notes[finding.remedy] = notes.get(finding.remedy) or finding.remedy_note
+    if not notes:
+        return NOTHING
+    commands = (
+        (
+            tag("p", "What to type", class_="to-type"),
+            tag("pre", command),
+            tag("p", note, class_="quiet") if note else None,
+        )
+        for command, note in notes.items()
+    )
+    return tag("div", commands, id=fix_anchor(scope), tabindex=-1)
