@@ -215,7 +215,11 @@ class Rank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """A container, unit or job step that holds at least one GPU. ``helpers`` is a Rank of key uuid None."""
+    """A container, unit or job step that holds at least one GPU. ``helpers`` is a Rank of key uuid None.
+
+    ``cpuset_by_locality`` counts the CPUs of the effective cpuset against the union of its ranks' homes; None where
+    a home or the cpuset is unknown.
+    """
 
     key: WorkloadKey
     pod_uid: str | None = None
@@ -228,6 +232,7 @@ class Workload:
     ranks: tuple[Rank, ...] = ()
     helpers: Rank | None = None
     gpus: tuple[str, ...] = ()
+    cpuset_by_locality: Mapping[Locality, int] | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -99,6 +99,15 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What one evaluation yields: the memory for the next, the verdicts by rank and dimension, the findings."""
+
+    memory: Memory
+    verdicts: Mapping[RankKey, Mapping[Dimension, Verdict]]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The one value that metrics, page, report, snapshot, verify and gate read."""
 

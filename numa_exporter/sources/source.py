@@ -37,7 +37,9 @@ class Reader(Protocol[T]):
 class Source:
     """One row of the table SOURCES: ``name`` is the field of the Sample and the flag ``--source.NAME``.
 
-    Intervals and deadlines in seconds. A value older than ``max_age`` is dropped from the Sample.
+    Intervals and deadlines in seconds. A value older than ``max_age`` is dropped from the Sample. In a tick a source
+    starts when those it ``needs`` have answered or run past their deadline. ``costly`` ones are stretched when the
+    agent is over its CPU budget.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Source:
     deadline: float
     make: Callable[[Settings], Reader[Any]]
     reads: str
+    needs: tuple[str, ...] = ()
+    costly: bool = False
 
     @property
     def max_age(self) -> float:
