@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import prometheus_client
-from prometheus_client import openmetrics
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics import exposition as openmetrics_exposition
 
@@ -53,9 +52,9 @@ def families(table: Sequence[Row], view: View, max_series: int | None = None) ->
 
 def text(found: Families) -> bytes:
     """Prometheus text format 0.0.4."""
-    return prometheus_client.generate_latest(found)  # type: ignore[arg-type]
+    return prometheus_client.generate_latest(found)
 
 
 def open_metrics(found: Families) -> bytes:
     """OpenMetrics 1.0."""
-    return bytes(openmetrics.exposition.generate_latest(found))
+    return bytes(openmetrics_exposition.generate_latest(found))  # type: ignore[no-untyped-call]
