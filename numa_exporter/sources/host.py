@@ -92,6 +92,16 @@ class Host(Protocol):
         """A seed for random draws: fresh when live, the recorded one in a replay."""
         ...
 
+    def started(self, pid: int, label: str) -> int:
+        """When a process started, in clock ticks since boot. The label names the moment, as in ``now``: several
+        readers look, and none may put its stat in the place of another's in a recording."""
+        ...
+
+    def give_up(self, path: str, detail: str) -> HostError:
+        """The error ``stuck`` for a read that passed its deadline, to be raised by the one who waited for it.
+        Recorded, so that a replay gives up where the live reader did."""
+        ...
+
 
 _WORDS: dict[int, FailureWord] = {
     errno.ENOENT: "absent",

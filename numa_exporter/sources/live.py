@@ -7,6 +7,7 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 
+from numa_exporter.formats import task_stat
 from numa_exporter.model.recording import Json
 from numa_exporter.model.sample import Mode
 from numa_exporter.sources.host import READ_LIMIT, HostError, Instant, word_of
@@ -120,6 +121,13 @@ class LiveHost:
 
     def seed(self, label: str) -> int:
         return self._random.getrandbits(63)
+
+    def started(self, pid: int, label: str) -> int:
+        path = f"/proc/{pid}/stat"
+        return task_stat.parse(self.read(path), path).start_ticks
+
+    def give_up(self, path: str, detail: str) -> HostError:
+        return HostError("stuck", path, detail)
 
 
 class ForeignTree(LiveHost):

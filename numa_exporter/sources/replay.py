@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import cast
 
+from numa_exporter.formats import task_stat
 from numa_exporter.model.health import FailureWord
 from numa_exporter.model.recording import Answer, Frame, Json, Question, Recording, Refusal
 from numa_exporter.model.sample import Mode
@@ -87,6 +88,16 @@ class ReplayHost:
     def seed(self, label: str) -> int:
         return cast(int, self._answer("seed", label))
 
+    def started(self, pid: int, label: str) -> int:
+        path = f"/proc/{pid}/stat"
+        key = _moment_key(path, label)
+        if ("started", key) in self.frame.answers:
+            return cast(int, self._answer("started", key))
+        return task_stat.parse(self.read(path), path).start_ticks
+
+    def give_up(self, path: str, detail: str) -> HostError:
+        return HostError("stuck", path, detail)
+
 
 class RecordingHost:
     """Tees everything that goes through another host's doors into frames.
@@ -135,13 +146,18 @@ class RecordingHost:
 
     def stream(self, path: str, block: int) -> Iterator[bytes]:
         parts: list[bytes] = []
+        answers = self._answers  # of the frame in which the read began, however late it ends
         try:
             for part in self._host.stream(path, block):
                 parts.append(part)
                 yield part
         except HostError as error:
-            raise self._refuse("file", path, error) from error
-        self._answers["file", path] = b"".join(parts)
+            answers["file", path] = Refusal(word=error.word, detail=error.detail)
+            raise
+        finally:
+            # Also what a reader took that wanted no more; but never over a refusal, such as one that was given up.
+            if not isinstance(answers.get(("file", path)), Refusal):
+                answers["file", path] = b"".join(parts)
 
     def list(self, path: str) -> Sequence[str]:
         try:
@@ -212,9 +228,25 @@ class RecordingHost:
         self._answers["seed", label] = seed
         return seed
 
+    def started(self, pid: int, label: str) -> int:
+        key = _moment_key(f"/proc/{pid}/stat", label)
+        try:
+            ticks = self._host.started(pid, label)
+        except HostError as error:
+            raise self._refuse("started", key, error) from error
+        self._answers["started", key] = ticks
+        return ticks
+
+    def give_up(self, path: str, detail: str) -> HostError:
+        return self._refuse("file", path, self._host.give_up(path, detail))
+
 
 def _nvml_key(function: str, arguments: Sequence[int | str]) -> str:
     return json.dumps([function, *arguments])
+
+
+def _moment_key(path: str, label: str) -> str:
+    return f"{path} {label}"
 
 
 def _pages_key(pid: int, addresses: Sequence[int]) -> str:
