@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
-from numa_exporter.model.gpus import Gpu
+from numa_exporter.model.gpus import Gpu, Gpus
 from numa_exporter.model.ids import (
     Backing,
     CpuSet,
@@ -16,9 +16,10 @@ from numa_exporter.model.ids import (
     WorkloadKey,
 )
 from numa_exporter.model.machine import Balancing, Device, NumaNode, TrafficDomain
-from numa_exporter.model.processes import Cgroup, ClassEstimate, Evidence, GpuEvidence, ThreadGroup
+from numa_exporter.model.processes import Cgroup, Evidence, GpuEvidence, ThreadGroup
 from numa_exporter.model.sample import HostFacts
 
+Key = TypeVar("Key")
 NodeKind = Literal["cpu", "memory", "gpu"]
 Role = Literal["main", "stray", "observer"]
 PathClass = Literal["PIX", "PXB", "PHB", "NODE", "SYS"]
@@ -28,12 +29,18 @@ AffinitySource = Literal["sysfs", "nvml", "only_node"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedNode:
     """A NUMA node with its kind and socket. ``socket`` is None where sockets are not known; a node of kind
-    ``memory`` or ``gpu`` carries the socket of its nearest CPU node, None on a tie across sockets."""
+    ``memory`` or ``gpu`` carries the socket of its nearest CPU node, None on a tie across sockets.
+
+    ``nearest``: the CPU nodes nearest to it by distance, a CPU node being nearest to itself; empty where the
+    distances do not say. ``has_memory`` is false for a node without a single byte (a socket without DIMMs).
+    """
 
     node: NumaNode
     kind: NodeKind
     socket: int | None
     online_cpus: CpuSet
+    nearest: tuple[int, ...] = ()
+    has_memory: bool = True
 
     @property
     def id(self) -> int:
@@ -72,7 +79,7 @@ class DevicePath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedGpu:
-    """A GPU with the CPU nodes nearest to it. An empty ``affinity`` is unknown, never node 0."""
+    """A GPU with the CPU nodes nearest to it and their sockets. An empty ``affinity`` is unknown, never node 0."""
 
     gpu: Gpu
     affinity: tuple[int, ...]
@@ -86,12 +93,15 @@ class PlacedGpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The machine as it stands. ``cpu_seconds``: (socket, node) to mode to seconds since boot. ``node_of_cpu``
-    folds any CPU set into nodes. ``virtual`` is true under a hypervisor, None where unknown."""
+    """The machine as it stands. ``cpu_seconds``: (socket, node) to mode to seconds since boot, held so that it does
+    not fall when a CPU goes offline. ``node_of_cpu`` folds any CPU set of online CPUs into nodes. ``sockets`` is empty
+    and ``sockets_unknown`` says why where they cannot be told. ``virtual`` is true under a hypervisor, None where
+    unknown: then PCIe paths are its invention."""
 
     nodes: tuple[PlacedNode, ...]
     sockets: tuple[Socket, ...]
     gpus: tuple[PlacedGpu, ...]
+    sockets_unknown: str | None = None
     devices: tuple[PlacedDevice, ...] = ()
     paths: tuple[DevicePath, ...] = ()
     traffic: tuple[TrafficDomain, ...] = ()
@@ -136,19 +146,34 @@ class PlacedProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observer:
-    """A process that holds devices open but computes nothing."""
+    """A process that holds devices open but computes nothing. ``workload`` is None where its cgroup is unknown."""
 
     key: ProcessKey
     comm: str
     gpus: tuple[str, ...]
+    workload: WorkloadKey | None = None
+    holdings: tuple[Holding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuTime:
-    """Agent-held sums of CPU seconds of a rank by (node, locality), and of those whose thread had moved."""
+    """CPU seconds of a rank by (node, locality), and of those whose thread had moved. Locality None: home unknown."""
 
-    seconds: Mapping[tuple[int, Locality], float] = field(default_factory=dict)
+    seconds: Mapping[tuple[int, Locality | None], float] = field(default_factory=dict)
     moved_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally(Generic[Key]):
+    """A family of kernel counters between two readings. ``raw`` is the last reading, taken at ``read_at``; ``total``
+    what they came to, never falling where a counter wraps or a CPU goes offline; ``step`` what the last reading added.
+    """
+
+    read_at: float
+    raw: Mapping[Key, float]
+    total: Mapping[Key, float]
+    step: Mapping[Key, float] = field(default_factory=dict)
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,25 +185,56 @@ class ProcessMark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
-    """What the join carries from one sample to the next: CPU sums by rank, so that no counter falls when a process
-    ends, and the last known holdings (with the wall time they were seen) for when NVML gets stuck."""
+class CpuAccount:
+    """CPU time of one rank: the sums, and what they were at earlier moments (monotonic, oldest first) of the window
+    of the verdict. A change of home starts the window anew. ``seen_at`` is monotonic."""
 
-    ranks: Mapping[RankKey, CpuTime] = field(default_factory=dict)
-    processes: Mapping[ProcessKey, ProcessMark] = field(default_factory=dict)
-    holdings: Mapping[ProcessKey, tuple[GpuEvidence, ...]] = field(default_factory=dict)
-    holdings_at: float | None = None
+    home: NodeSet
+    seen_at: float
+    cpu: CpuTime = field(default_factory=CpuTime)
+    looks: tuple[tuple[float, CpuTime], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastHolding:
+    """A context as NVML last listed it, at ``seen_at`` (wall-clock seconds)."""
+
+    evidence: GpuEvidence
+    seen_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """What the join carries from one sample to the next.
+
+    ``accounts`` and ``marks``: CPU time by rank, so that no counter falls when a process ends. ``cgroups``: v1's exact
+    CPU time by (cgroup, node). ``cpus``: /proc/stat by (node, mode). ``interrupts`` by (device, node).
+    ``holdings`` and ``gpus``: what NVML last said, for when it gets stuck.
+    """
+
+    accounts: Mapping[RankKey, CpuAccount] = field(default_factory=dict)
+    marks: Mapping[ProcessKey, ProcessMark] = field(default_factory=dict)
+    cgroups: Tally[tuple[str, int]] | None = None
+    cpus: Tally[tuple[int, str]] | None = None
+    interrupts: Tally[tuple[str, int]] | None = None
+    holdings: Mapping[ProcessKey, tuple[LastHolding, ...]] = field(default_factory=dict)
+    gpus: Gpus | None = None
+    gpus_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
     """Processes of one workload with the same set of main GPUs, against their home. Key uuid None = the helpers.
 
-    ``home`` is empty where an affinity is unknown.
-    ``indistinct`` is true where home covers every socket: nothing can be told, no ratio is exposed.
-    ``mapped`` is bytes by backing and node, ``private_shmem`` the part of its shmem that this rank alone maps.
-    ``misalignment`` holds only the dimensions that are known. ``error`` is the 95 % half-width of the remote share
-    (0 when walked, None when nothing is known).
+    ``home`` is empty where an affinity is unknown. ``memory_home``: those of it that have memory, else the nearest that
+    have. ``indistinct``: home covers every socket of several, so that nothing can be told and no ratio is exposed.
+    ``unjudged`` says why no verdict may be given whatever the figures; ``low_confidence`` why one is to be doubted.
+    ``cpu`` are sums since the agent first saw the rank, ``cpu_window`` those of the last ``cpu_window_seconds``.
+    ``mapped`` is bytes by backing and node and ``mapped_locality`` the locality of those nodes (None = cannot be told);
+    ``private_shmem`` is the part of the named shmem that this rank alone maps, ``shared_shmem`` what others map too.
+    ``misalignment`` holds only the dimensions that are known: ``remote`` over ``considered``, in bytes or CPU seconds.
+    ``half_width`` is the 95 % half-width of a ratio (0 where pages were walked). ``thread_window`` is the seconds
+    over which threads were watched. ``interrupts``: (remote, fired) of the near NICs in ``interrupts_window`` seconds.
     """
 
     key: RankKey
@@ -187,6 +243,7 @@ class Rank:
     memory_home: NodeSet
     processes: tuple[PlacedProcess, ...]
     low_confidence: str | None = None
+    unjudged: str | None = None
     indistinct: bool = False
     start_time: float | None = None
     gpu_used_bytes: int | None = None
@@ -198,24 +255,33 @@ class Rank:
     escaped_cores: float | None = None
     cpu: CpuTime = field(default_factory=CpuTime)
     cpu_known: bool = False
+    cpu_window: CpuTime = field(default_factory=CpuTime)
+    cpu_window_seconds: float = 0.0
     mapped: Mapping[Backing, Mapping[int, int]] | None = None
     mapped_locality: Mapping[int, Locality | None] = field(default_factory=dict)
     private_shmem: Mapping[int, int] = field(default_factory=dict)
-    estimates: Mapping[Backing, ClassEstimate] | None = None
+    shared_shmem: Mapping[int, int] = field(default_factory=dict)
     method: Literal["walk", "sample"] | None = None
     withheld: str | None = None
-    error: float | None = None
     policy: str | None = None
     policy_bytes: Mapping[str, int] | None = None
     misalignment: Mapping[Dimension, float] = field(default_factory=dict)
-    remote_bytes: Mapping[Dimension, int] = field(default_factory=dict)
-    considered_bytes: Mapping[Dimension, int] = field(default_factory=dict)
+    half_width: Mapping[Dimension, float] = field(default_factory=dict)
+    remote: Mapping[Dimension, float] = field(default_factory=dict)
+    considered: Mapping[Dimension, float] = field(default_factory=dict)
     interrupts: tuple[int, int] | None = None
+    interrupts_window: float | None = None
+
+    @property
+    def error(self) -> float | None:
+        """The half-width of the remote share of memory; None where nothing is known."""
+        return self.half_width.get("memory")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """A container, unit or job step that holds at least one GPU. ``helpers`` is a Rank of key uuid None.
+    """A container, unit or job step that holds a GPU, or shares a pod with one that does: then it has helpers only,
+    whose home is the pod's. ``helpers`` is a Rank of key uuid None. ``gpus``: the main GPUs of its ranks.
 
     ``cpuset_by_locality`` counts the CPUs of the effective cpuset against the union of its ranks' homes; None where
     a home or the cpuset is unknown.
@@ -248,7 +314,7 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """The join of one Sample. ``machine`` is None until the topology was read once."""
+    """The join of one Sample. ``machine`` is None where no topology is known; then nothing is placed."""
 
     host: HostFacts
     taken_at: float
