@@ -21,7 +21,7 @@ class Refusal:
     detail: str
 
 
-Answer = bytes | Json | Refusal
+Answer: TypeAlias = "bytes | Json | Refusal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
