@@ -53,12 +53,13 @@ class Processes:
     """Every process of every GPU-holding container.
 
     ``unattributed`` counts GPU PIDs that no live process with a cgroup answers to; ``denied`` those whose files
-    could not be read.
+    could not be read. ``read_monotonic``: when ``cpu_seconds`` was read, on the clock that never jumps.
     """
 
     processes: tuple[Process, ...]
     unattributed: int = 0
     denied: int = 0
+    read_monotonic: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

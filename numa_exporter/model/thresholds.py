@@ -75,7 +75,8 @@ class Settings:
     """What a person chose on the command line and a report depends on.
 
     ``gpu_min_holding_bytes``: a second GPU is main from this size on. ``excluded_workloads``: regular expressions
-    matched against the workload's name. ``memory_method``: auto, walk or sample.
+    matched against the workload's name. ``memory_method``: auto, walk or sample. ``every_look``: the few looks of a
+    report or snapshot, in which readers that otherwise rotate and pace themselves read everything each time.
     """
 
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -83,3 +84,4 @@ class Settings:
     gpu_min_holding_ratio: float = 0.10
     excluded_workloads: tuple[str, ...] = ()
     memory_method: str = "auto"
+    every_look: bool = False
