@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ("tests.nvml.fixture",)
+pytest_plugins = ("tests.lab.fixture", "tests.nvml.fixture")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
