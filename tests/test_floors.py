@@ -22,6 +22,8 @@ OWNER = {
     "prometheus_client": ("metrics/",),
     "aiohttp": ("agent/web.py",),
     "psutil": ("agent/governor.py",),
+    "bcrypt": ("agent/web_config.py",),
+    "yaml": ("agent/web_config.py", "cli/intents.py", "formats/kubelet_config.py"),
 }
 IMPURE = {
     "os",

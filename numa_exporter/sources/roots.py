@@ -4,6 +4,8 @@ import errno
 import os
 from dataclasses import dataclass
 
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roots:
@@ -23,6 +25,17 @@ class Roots:
 
     def _joined(self, path: str) -> str:
         return path if self.rootfs == "/" else self.rootfs.rstrip("/") + path
+
+    def foreign(self) -> bool:
+        """Whether these are another machine's files: their boot_id is absent or not this kernel's, or what was given
+        as /sys is no mounted sysfs."""
+        own = Roots()
+        if self == own:
+            return False
+        if _text(self.below(BOOT_ID)) != _text(own.below(BOOT_ID)):
+            return True
+        # A captured /sys beside this kernel's /proc would join our processes to another machine's nodes.
+        return self.sysfs is not None and not os.path.ismount(self.sysfs) and not _same(self.sysfs, "/sys")
 
     def resolve(self, path: str) -> str:
         """The logical path behind all links; a link's absolute target is logical too. ELOOP after 40 links."""
@@ -49,3 +62,18 @@ class Roots:
                 done = []
             todo.extend(part for part in reversed(target.split("/")) if part and part != ".")
         return "/" + "/".join(done)
+
+
+def _text(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _same(path: str, other: str) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False

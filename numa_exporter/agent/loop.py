@@ -1,0 +1,146 @@
+"""The loop: read what is due, join, judge, render, publish. Intervals skip, never queue."""
+
+import asyncio
+import logging
+from collections import Counter
+
+from numa_exporter.agent.governor import Governor
+from numa_exporter.agent.pipeline import Channel, Pipeline, Reading
+from numa_exporter.agent.publish import Published, Wanted, publish
+from numa_exporter.agent.transitions import Transitions
+from numa_exporter.agent.worker import Worker
+from numa_exporter.model.health import AgentStats
+from numa_exporter.model.report import Report
+
+log = logging.getLogger("numa_exporter.loop")
+
+OPEN_METRICS_TICKS = 20
+"""For how many ticks OpenMetrics is rendered after somebody asked for it."""
+
+
+class Loop:
+    """Owns the ticks. ``published`` is replaced whole by each tick and read by the web without a lock."""
+
+    def __init__(
+        self, pipeline: Pipeline, governor: Governor, *, interval: float, page: bool, max_series: int | None
+    ) -> None:
+        self.published: Published | None = None
+        self.turned_at: float | None = None
+        self.interval = interval
+        self._pipeline = pipeline
+        self._governor = governor
+        self._page = page
+        self._max_series = max_series
+        self._transitions = Transitions()
+        self._workers = {name: Worker(f"source-{name}") for name in pipeline.channels}
+        self._render = Worker("render")
+        self._open_metrics_ticks = 0
+        self._ticks = 0
+        self._skipped = 0
+        self._dropped: Counter[str] = Counter()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the loop turned within 3 intervals, whatever the sources do."""
+        now = asyncio.get_running_loop().time()
+        return self.turned_at is not None and now - self.turned_at <= 3 * self.interval
+
+    def open_metrics_asked(self) -> None:
+        """Note that a scraper negotiated OpenMetrics: the next ticks render it."""
+        self._open_metrics_ticks = OPEN_METRICS_TICKS
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Tick until stopped. A tick that runs over makes the next ones skip."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while not stop.is_set():
+            await self.tick()
+            self.turned_at = loop.time()
+            due += self.interval
+            while due <= loop.time():
+                due += self.interval
+                self._skipped += 1
+            waiter = asyncio.create_task(stop.wait())
+            await asyncio.wait({waiter}, timeout=due - loop.time())
+            waiter.cancel()
+
+    async def tick(self) -> None:
+        """One turn: every due source, then one report."""
+        self._pipeline.begin_look()
+        reading = {name: asyncio.Event() for name in self._pipeline.channels}
+        async with asyncio.TaskGroup() as group:
+            for name in self._pipeline.channels:
+                group.create_task(self._read(name, reading))
+        if self._render.busy:
+            self._skipped += 1
+            return
+        published = await asyncio.wrap_future(self._render.submit(self._make))
+        self._dropped.update(published.dropped)
+        self.published = published
+        self._ticks += 1
+        self._transitions.note(published.report)
+
+    async def _read(self, name: str, done: dict[str, asyncio.Event]) -> None:
+        """Read one source if it is due, after those it needs; set its event whatever comes of it."""
+        channel = self._pipeline.channels[name]
+        worker = self._workers[name]
+        try:
+            for need in channel.source.needs:
+                await done[need].wait()
+            deadline = channel.source.deadline
+            if worker.busy:
+                self._pipeline.stuck(name, deadline)
+                return
+            sample = self._pipeline.sample(f"{name}.sample")
+            if not self._due(channel, sample.monotonic):
+                return
+            channel.started_at = sample.monotonic
+            future = asyncio.wrap_future(worker.submit(lambda: self._pipeline.read(name, sample)))
+            # Late answers are taken in when they come; wait() does not abandon the thread as wait_for() would.
+            future.add_done_callback(lambda late: None if late.cancelled() else self._take(name, late))
+            await asyncio.wait({future}, timeout=deadline)
+            if not future.done():
+                self._pipeline.stuck(name, deadline)
+        finally:
+            done[name].set()
+
+    def _due(self, channel: Channel, monotonic: float) -> bool:
+        # A replay has its own time: every frame is read whole. A tick may come a little early, hence 0.9.
+        if self._pipeline.host.mode != "live" or channel.started_at is None:
+            return True
+        return monotonic - channel.started_at >= channel.interval - 0.1 * self.interval
+
+    def _take(self, name: str, future: "asyncio.Future[Reading]") -> None:
+        error = future.exception()
+        if error is not None:
+            # A defect of ours, not a word of the host: say it with its trace, and let the other sources live.
+            log.error("source failed", extra={"source": name}, exc_info=error)
+            self._pipeline.broken(name, error)
+            return
+        self._pipeline.accept(name, future.result())
+
+    def _make(self) -> Published:
+        report = self._pipeline.report()
+        return publish(report, self._stats(report), self._wanted())
+
+    def _wanted(self) -> Wanted:
+        self._open_metrics_ticks = max(0, self._open_metrics_ticks - 1)
+        return Wanted(
+            open_metrics=self._open_metrics_ticks > 0,
+            page=self._page,
+            max_series=self._max_series,
+        )
+
+    def _stats(self, report: Report) -> AgentStats:
+        stretch = self._governor.observe(report.placement.monotonic)
+        for channel in self._pipeline.channels.values():
+            if channel.source.costly:
+                channel.interval = channel.source.interval * stretch
+        return AgentStats(
+            ticks=self._ticks + 1,
+            ticks_skipped=self._skipped,
+            last_tick=report.placement.taken_at,
+            lock_hold_seconds=getattr(self._pipeline.host, "lock_hold_seconds", None),
+            series_dropped=dict(self._dropped),
+            cost=self._governor.cost(),
+        )

@@ -1,0 +1,58 @@
+"""Log transitions, not states: a source that fails or recovers, a finding that appears or clears."""
+
+import logging
+
+from numa_exporter.model.health import SourceHealth
+from numa_exporter.model.report import Finding, Report, Subject
+
+log = logging.getLogger("numa_exporter")
+
+
+class Transitions:
+    """Compares each report with the one before and logs what changed."""
+
+    def __init__(self) -> None:
+        self._failures: dict[str, str | None] = {}
+        self._findings: dict[tuple[str, Subject], Finding] = {}
+
+    def note(self, report: Report) -> None:
+        for health in report.health.values():
+            self._source(health)
+        now = {(finding.code, finding.subject): finding for finding in report.findings}
+        for key, finding in now.items():
+            if key not in self._findings:
+                level = logging.WARNING if finding.level == "warning" and not finding.suppressed else logging.INFO
+                log.log(level, finding.sentence, extra={"finding": finding.code, **_fields(finding.subject)})
+        for key, finding in self._findings.items():
+            if key not in now:
+                log.info("finding cleared", extra={"finding": finding.code, **_fields(finding.subject)})
+        self._findings = now
+
+    def _source(self, health: SourceHealth) -> None:
+        word = health.failure.word if health.failure else None
+        if word == self._failures.get(health.name):
+            return
+        if health.failure:
+            level = logging.INFO if health.failure.word == "absent" else logging.WARNING
+            log.log(
+                level,
+                "source failed",
+                extra={
+                    "source": health.name,
+                    "failure": health.failure.word,
+                    "path": health.failure.path,
+                    "detail": health.failure.detail,
+                },
+            )
+        elif health.name in self._failures:
+            log.info("source recovered", extra={"source": health.name})
+        self._failures[health.name] = word
+
+
+def _fields(subject: Subject) -> dict[str, object]:
+    workload = subject.workload
+    fields: dict[str, object] = {"workload": str(workload)} if workload else {}
+    for name in ("uuid", "numa_node", "device"):
+        if getattr(subject, name) is not None:
+            fields[name] = getattr(subject, name)
+    return fields

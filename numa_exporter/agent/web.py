@@ -1,0 +1,99 @@
+"""HTTP, the only owner of aiohttp. Every handler answers with bytes that exist; none reads the host or waits for it."""
+
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from numa_exporter.agent.loop import Loop
+from numa_exporter.agent.publish import Body, Published
+from numa_exporter.agent.web_config import Access, WebConfig
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+LOOP = web.AppKey("loop", Loop)
+
+
+def application(loop: Loop, access: Access | None) -> web.Application:
+    """The routes of contract §5; GET and HEAD only. ``access`` guards all but the probes."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if access is not None and not request.path.startswith("/-/"):
+            permitted = await access.permits(request.headers.get("Authorization"))
+            if not permitted:
+                raise web.HTTPUnauthorized(headers={"WWW-Authenticate": 'Basic realm="numa_exporter"'})
+        return await handler(request)
+
+    app = web.Application(middlewares=[guard])
+    app[LOOP] = loop
+    app.router.add_get("/metrics", metrics)
+    app.router.add_get("/", picture)
+    app.router.add_get("/api/v1/report", report)
+    app.router.add_get("/-/healthy", healthy)
+    app.router.add_get("/-/ready", ready)
+    return app
+
+
+async def metrics(request: web.Request) -> web.Response:
+    published = _published(request)
+    wants_open = "application/openmetrics-text" in request.headers.get("Accept", "")
+    if wants_open:
+        request.app[LOOP].open_metrics_asked()
+    return _answer(request, (published.open_metrics if wants_open else None) or published.text)
+
+
+async def report(request: web.Request) -> web.Response:
+    return _answer(request, _published(request).json)
+
+
+async def picture(request: web.Request) -> web.Response:
+    published = _published(request)
+    if published.page is None:
+        raise web.HTTPNotFound(text="the page is switched off (--no-web.page); metrics are at /metrics\n")
+    response = _answer(request, published.page)
+    response.headers["Content-Security-Policy"] = published.csp
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+async def healthy(request: web.Request) -> web.Response:
+    """The loop turned lately. A stuck NVML must not restart the pod, so sources play no part."""
+    if request.app[LOOP].healthy:
+        return web.Response(text="healthy\n")
+    return web.Response(status=503, text="the loop has not turned for 3 intervals\n")
+
+
+async def ready(request: web.Request) -> web.Response:
+    if request.app[LOOP].published is not None:
+        return web.Response(text="ready\n")
+    return web.Response(status=503, text="no report yet\n")
+
+
+def _published(request: web.Request) -> Published:
+    published = request.app[LOOP].published
+    if published is None:
+        raise web.HTTPServiceUnavailable(text="no report yet\n", headers={"Retry-After": "5"})
+    return published
+
+
+def _answer(request: web.Request, body: Body) -> web.Response:
+    headers = {"Content-Type": body.content_type, "Vary": "Accept, Accept-Encoding", "Cache-Control": "no-store"}
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+        return web.Response(body=body.gzipped, headers=headers)
+    return web.Response(body=body.plain, headers=headers)
+
+
+async def start(loop: Loop, host: str | None, port: int, config: WebConfig) -> tuple[web.AppRunner, int]:
+    """Listen. Returns the runner and the port really bound (for port 0). OSError where the port is taken."""
+    runner = web.AppRunner(application(loop, config.access), access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    site = web.TCPSite(runner, host, port, ssl_context=config.tls, reuse_address=True)
+    try:
+        await site.start()
+    except OSError:
+        await runner.cleanup()
+        raise
+    bound: int = runner.addresses[0][1]
+    return runner, bound

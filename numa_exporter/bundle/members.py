@@ -1,0 +1,55 @@
+"""Answers to JSON lines and back, and which member of the archive a question belongs to.
+
+One line an answer: {"door": "file", "key": "/proc/42/stat", "text": "..."}; bytes that are not UTF-8 as "base64",
+answers of the other doors as "json", a refusal as "refused" with its "detail".
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+
+from numa_exporter.model.recording import Answer, Question, Refusal
+
+
+class BundleError(ValueError):
+    """What is wrong with a bundle: the file, the member, and the line where there is one."""
+
+
+def member_of(question: Question) -> str:
+    """One member per process and per sysfs area: thousands of threads become a handful of members."""
+    door, key = question
+    if door in ("nvml", "clock", "seed"):
+        return f"{door}.jsonl"
+    parts = key.split("/")
+    if len(parts) > 2 and parts[1] == "proc" and parts[2].isdigit():
+        return f"proc/{parts[2]}.jsonl"
+    if len(parts) > 3 and parts[1] == "sys":
+        return f"sys/{parts[2]}-{parts[3]}.jsonl"
+    return f"{parts[1] or 'root'}.jsonl" if len(parts) > 1 else f"{door}.jsonl"
+
+
+def line_of(question: Question, answer: Answer) -> str:
+    """One answer as one line of JSON."""
+    told: dict[str, object] = {"door": question[0], "key": question[1]}
+    if isinstance(answer, Refusal):
+        told |= {"refused": answer.word, "detail": answer.detail}
+    elif isinstance(answer, bytes):
+        try:
+            told["text"] = answer.decode("utf-8")
+        except UnicodeDecodeError:
+            told["base64"] = base64.b64encode(answer).decode("ascii")
+    else:
+        told["json"] = answer
+    return json.dumps(told, ensure_ascii=False, sort_keys=True)
+
+
+def answer_of(told: Mapping[str, object]) -> tuple[Question, Answer]:
+    """The question and answer of a line; KeyError, TypeError or ValueError where it is not one."""
+    question = (str(told["door"]), str(told["key"]))
+    if "refused" in told:
+        return question, Refusal(word=str(told["refused"]), detail=str(told.get("detail", "")))
+    if "text" in told:
+        return question, str(told["text"]).encode("utf-8")
+    if "base64" in told:
+        return question, base64.b64decode(str(told["base64"]), validate=True)
+    return question, told["json"]  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""Floor 4: the verbs. argparse; one small file per verb."""

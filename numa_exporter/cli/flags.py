@@ -1,0 +1,197 @@
+"""Flags that several verbs share, in Prometheus spelling, and what they make: settings, sources, a host."""
+
+import argparse
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from numa_exporter.bundle.archive import unpack
+from numa_exporter.bundle.members import BundleError
+from numa_exporter.cli.errors import UsageError
+from numa_exporter.model.recording import Json
+from numa_exporter.model.thresholds import GIB, MIB, Settings, Thresholds, limits
+from numa_exporter.sources.host import Host
+from numa_exporter.sources.live import ForeignTree, LiveHost
+from numa_exporter.sources.nvml import Nvml
+from numa_exporter.sources.replay import ReplayHost
+from numa_exporter.sources.roots import Roots
+from numa_exporter.sources.source import Source
+from numa_exporter.sources.table import SOURCES
+
+_UNITS = {"": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": GIB, "TiB": 1 << 40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB|)")
+
+
+def size(text: str) -> float:
+    """A number with an optional binary unit, as in 1536MiB."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"expected a number, with KiB, MiB, GiB or TiB if you like, found {text!r}")
+    value = float(match[1]) * _UNITS[match[2]]
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"too large: {text!r}")
+    return value
+
+
+def seconds(text: str) -> float:
+    """A positive duration: 15, 15s, 500ms, 2m, 1h."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", text.strip())
+    value = float(match[1]) * {"ms": 0.001, "": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"expected a positive duration such as 15s or 2m, found {text!r}")
+    return value
+
+
+def add_host(parser: argparse.ArgumentParser) -> None:
+    """--path.* and --replay: which machine is looked at."""
+    group = parser.add_argument_group("host")
+    group.add_argument("--path.rootfs", dest="rootfs", default="/", metavar="DIR", help="root of the host's files")
+    group.add_argument("--path.procfs", dest="procfs", metavar="DIR", help="the host's /proc (default: ROOTFS/proc)")
+    group.add_argument("--path.sysfs", dest="sysfs", metavar="DIR", help="the host's /sys (default: ROOTFS/sys)")
+    group.add_argument("--replay", metavar="BUNDLE", help="look at an evidence bundle instead of this host")
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    """--source.*, --threshold.* and what else a report depends on."""
+    group = parser.add_argument_group("sources")
+    for source in SOURCES:
+        group.add_argument(
+            f"--source.{source.name}",
+            dest=f"source_{source.name}",
+            action=argparse.BooleanOptionalAction,
+            default=True,
+            help=f"read {source.reads}",
+        )
+    group.add_argument(
+        "--memory.method",
+        dest="memory_method",
+        choices=("auto", "walk", "sample"),
+        help="how pages are read (default: auto)",
+    )
+    group.add_argument(
+        "--gpu.min-holding",
+        dest="gpu_min_holding",
+        type=size,
+        metavar="SIZE",
+        help="a further GPU of a process is main from this size on (default: 1536MiB)",
+    )
+    group.add_argument(
+        "--workload.exclude",
+        dest="excluded",
+        action="append",
+        metavar="REGEX",
+        help="leave out workloads whose name matches (repeatable)",
+    )
+    group = parser.add_argument_group("limits of verdicts")
+    for limit in limits(Thresholds()):
+        group.add_argument(
+            f"--threshold.{limit.name.replace('_', '-')}",
+            dest=f"threshold_{limit.name}",
+            type=size,
+            metavar="N",
+            help=f"{limit.why.replace('%', '%%')} (default: {limit.default:g})",
+        )
+
+
+Step = Callable[[], object]
+"""What happens between two looks: a replay advances, a recorder begins a frame."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A host, the step to its next look, and the settings that its bundle was recorded with."""
+
+    host: Host
+    step: Step | None
+    recorded: Mapping[str, Json]
+    nvml: Nvml | None = None
+    frames: int | None = None
+
+
+def open_host(args: argparse.Namespace) -> Opened:
+    """The host that the flags name. UsageError where a root or bundle cannot be read."""
+    if args.replay is not None:
+        try:
+            with open(args.replay, "rb") as file:
+                recording = unpack(file.read(), args.replay)
+        except OSError as error:
+            raise UsageError(f"--replay: {args.replay}: {error.strerror}") from error
+        except BundleError as error:
+            raise UsageError(f"--replay: {error}") from error
+        host = ReplayHost(recording)
+        return Opened(host=host, step=host.advance, recorded=recording.settings, frames=len(recording.frames))
+    roots = _roots(args)
+    if roots.foreign():
+        if roots.sysfs is not None and roots.procfs is None and roots.rootfs == "/":
+            # Only a captured /sys was given: its /proc, if there is one, lies beside it, and ours is not to be mixed in.
+            roots = replace(roots, procfs=os.path.join(os.path.dirname(roots.sysfs), "proc"))
+        return Opened(host=ForeignTree(roots), step=None, recorded={})
+    nvml = Nvml(driver_roots=_driver_roots(args.rootfs))
+    return Opened(host=LiveHost(roots, nvml), step=None, recorded={}, nvml=nvml)
+
+
+def _roots(args: argparse.Namespace) -> Roots:
+    for flag in ("rootfs", "procfs", "sysfs"):
+        path = getattr(args, flag)
+        if path is not None:
+            try:
+                os.listdir(path)
+            except OSError as error:
+                raise UsageError(f"--path.{flag}: {path}: {error.strerror}") from error
+    return Roots(
+        rootfs=os.path.abspath(args.rootfs),
+        procfs=os.path.abspath(args.procfs) if args.procfs else None,
+        sysfs=os.path.abspath(args.sysfs) if args.sysfs else None,
+    )
+
+
+def _driver_roots(rootfs: str) -> tuple[str, ...]:
+    # The GPU Operator's driver container keeps libnvidia-ml below its own root; a plain pod has none at all.
+    return tuple(rootfs.rstrip("/") + root for root in ("", "/run/nvidia/driver", "/home/kubernetes/bin/nvidia"))
+
+
+def settings(args: argparse.Namespace, recorded: Mapping[str, Json], *, every_look: bool = False) -> Settings:
+    """Flags over what a bundle was recorded with over defaults. ``every_look`` for the few looks of a report."""
+    chosen = {
+        limit.name: value
+        for limit in limits(Thresholds())
+        if (value := _first(getattr(args, f"threshold_{limit.name}"), recorded.get(f"threshold.{limit.name}")))
+        is not None
+    }
+    for pattern in args.excluded or ():
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise UsageError(f"--workload.exclude: {pattern}: {error}") from error
+    made = Settings(
+        thresholds=replace(Thresholds(), **chosen),
+        excluded_workloads=tuple(args.excluded or ()),
+        every_look=every_look,
+    )
+    holding = _first(args.gpu_min_holding, recorded.get("gpu.min-holding"))
+    if holding is not None:
+        made = replace(made, gpu_min_holding_bytes=int(holding))
+    method = args.memory_method or recorded.get("memory.method")
+    return replace(made, memory_method=str(method)) if method else made
+
+
+def _first(*values: object) -> float | None:
+    return next((float(value) for value in values if isinstance(value, int | float)), None)
+
+
+def recorded_settings(made: Settings) -> dict[str, Json]:
+    """What a bundle keeps of the settings, by flag name."""
+    told: dict[str, Json] = {f"threshold.{limit.name}": limit.value for limit in limits(made.thresholds)}
+    return told | {"gpu.min-holding": made.gpu_min_holding_bytes, "memory.method": made.memory_method}
+
+
+def sources(args: argparse.Namespace) -> tuple[Source, ...]:
+    """The rows of the table that the flags leave on."""
+    off = frozenset(source.name for source in SOURCES if not getattr(args, f"source_{source.name}"))
+    return tuple(
+        replace(source, needs=tuple(need for need in source.needs if need not in off))
+        for source in SOURCES
+        if source.name not in off
+    )

@@ -1,0 +1,84 @@
+"""report: a few looks at the host, as a person reads it; or as JSON, or as metrics for the textfile collector."""
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+
+from numa_exporter import __version__
+from numa_exporter.agent.look import Looker
+from numa_exporter.agent.pipeline import Pipeline
+from numa_exporter.cli import flags
+from numa_exporter.cli.errors import EXIT_FOUND, EXIT_OK, EXIT_UNKNOWN, UsageError
+from numa_exporter.cli.report_text import Style, render
+from numa_exporter.metrics import TABLE, View
+from numa_exporter.metrics.exposition import families, text
+from numa_exporter.model.document import document
+from numa_exporter.model.report import Report
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = verbs.add_parser("report", help="look now: what is wrong here, and what to do", allow_abbrev=False)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="the report document (schema numa-exporter/report/1)")
+    form.add_argument("--metrics", action="store_true", help="metrics, as for the textfile collector")
+    parser.add_argument("--pid", type=int, metavar="PID", help="only the workload that this process belongs to")
+    parser.add_argument(
+        "--fail-on", choices=("info", "warning"), default="warning", help="exit 1 from this level on (default: warning)"
+    )
+    add_window(parser)
+    flags.add_host(parser)
+    flags.add_judging(parser)
+    parser.set_defaults(run=run)
+
+
+def add_window(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--window", type=flags.seconds, default=10.0, metavar="DURATION", help="spread the looks over it (default: 10s)"
+    )
+    parser.add_argument("--looks", type=int, default=3, metavar="N", help="how often to look (default: 3)")
+
+
+def take(args: argparse.Namespace, opened: flags.Opened) -> Report:
+    """Look as often as the flags say; of a bundle, at every frame."""
+    if args.looks < 1:
+        raise UsageError(f"--looks: expected a positive number, found {args.looks}")
+    pipeline = Pipeline(
+        opened.host, flags.sources(args), flags.settings(args, opened.recorded, every_look=True), opened.step
+    )
+    return Looker(pipeline).looks(opened.frames or args.looks, args.window)[-1]
+
+
+def run(args: argparse.Namespace) -> int:
+    report = take(args, flags.open_host(args))
+    if args.pid is not None:
+        report = _only(report, args.pid)
+    if args.json:
+        json.dump(document(report), sys.stdout, indent=1, ensure_ascii=False)
+        print()
+    elif args.metrics:
+        sys.stdout.write(text(families(TABLE, View(report=report, version=__version__))).decode())
+    else:
+        print(render(report, Style.of(sys.stdout)))
+    return status(report, args.fail_on)
+
+
+def status(report: Report, fail_on: str) -> int:
+    """0 nothing of that level, 1 something, 2 could not tell (a rank not judged, or the machine not read)."""
+    levels = {"warning"} if fail_on == "warning" else {"warning", "info"}
+    if any(finding.level in levels and finding.suppressed is None for finding in report.findings):
+        return EXIT_FOUND
+    unread = report.placement.machine is None
+    unjudged = any(verdict.not_judged for verdicts in report.verdicts.values() for verdict in verdicts.values())
+    return EXIT_UNKNOWN if unread or unjudged else EXIT_OK
+
+
+def _only(report: Report, pid: int) -> Report:
+    for workload in report.placement.workloads:
+        ranks = (*workload.ranks, *((workload.helpers,) if workload.helpers else ()))
+        if any(process.key.pid == pid for rank in ranks for process in rank.processes):
+            placement = replace(report.placement, workloads=(workload,))
+            kept = tuple(f for f in report.findings if f.subject.workload in (workload.key, None))
+            verdicts = {key: value for key, value in report.verdicts.items() if key.workload == workload.key}
+            return replace(report, placement=placement, findings=kept, verdicts=verdicts)
+    raise UsageError(f"--pid: {pid}: belongs to no workload that holds a GPU here")

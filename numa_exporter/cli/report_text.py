@@ -1,0 +1,199 @@
+"""The report as a person reads it: the machine, the GPUs, who runs where; then what is wrong and what to type."""
+
+import os
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from numa_exporter.formats import idlist
+from numa_exporter.model.document import timestamp
+from numa_exporter.model.ids import JUDGED, Dimension
+from numa_exporter.model.placement import Machine, Rank, Workload
+from numa_exporter.model.report import Finding, Report
+
+WIDTH = 100
+NOTHING = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """Terminal escapes, or nothing where the output is no terminal or NO_COLOR is set."""
+
+    strong: str = ""
+    warning: str = ""
+    faint: str = ""
+    end: str = ""
+
+    @classmethod
+    def of(cls, stream: TextIO) -> "Style":
+        if not stream.isatty() or os.environ.get("NO_COLOR"):
+            return cls()
+        return cls(strong="\033[1m", warning="\033[1;33m", faint="\033[2m", end="\033[0m")
+
+
+def render(report: Report, style: Style) -> str:
+    """The whole text, without a final newline."""
+    blocks = [
+        _head(report, style),
+        _machine(report, style),
+        _gpus(report, style),
+        _ranks(report, style),
+        _findings(report, style),
+        _sources(report, style),
+    ]
+    return "\n\n".join("\n".join(block) for block in (list(block) for block in blocks) if block)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], style: Style) -> Iterator[str]:
+    """Columns two spaces apart; the last one runs free."""
+    body = [list(row) for row in rows]
+    widths = [max(len(row[at]) for row in [list(header), *body]) for at in range(len(header))]
+    for number, row in enumerate([list(header), *body]):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield f"{style.faint}{line}{style.end}" if number == 0 else line
+
+
+def gib(count: int | None) -> str:
+    """Bytes as people say them."""
+    if count is None:
+        return NOTHING
+    for unit, scale in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale:
+            return f"{count / scale:.1f} {unit}"
+    return f"{count} B"
+
+
+def _head(report: Report, style: Style) -> Iterator[str]:
+    host = report.placement.host
+    told = [host.nodename, f"kernel {host.kernel or '?'}", f"cgroup {report.placement.cgroup_layout or '?'}"]
+    if host.mode != "live":
+        told.append(host.mode)
+    yield f"{style.strong}{' · '.join(told)}{style.end} · {timestamp(report.placement.taken_at)}"
+
+
+def _machine(report: Report, style: Style) -> Iterator[str]:
+    machine = report.placement.machine
+    if machine is None:
+        yield "The machine could not be read; see the sources below."
+        return
+    if not machine.nodes:
+        yield "This kernel shows no NUMA nodes: nothing can be out of place."
+        return
+    rows = []
+    for placed in machine.nodes:
+        memory = placed.node.memory
+        rows.append(
+            (
+                str(placed.id),
+                NOTHING if placed.socket is None else str(placed.socket),
+                placed.kind,
+                idlist.render(placed.node.cpus) or NOTHING,
+                gib(memory.total_bytes if memory else None),
+                gib(memory.free_bytes if memory else None),
+                gib(memory.reclaimable_bytes if memory else None),
+            )
+        )
+    yield from table(("NODE", "SOCKET", "KIND", "CPUS", "MEMORY", "FREE", "CACHE"), rows, style)
+
+
+def _gpus(report: Report, style: Style) -> Iterator[str]:
+    machine = report.placement.machine
+    if machine is None:
+        return
+    if not machine.gpus:
+        yield "No GPU is visible on this host: there is nothing to align."
+        return
+    rows = []
+    for placed in machine.gpus:
+        gpu = placed.gpu
+        rows.append(
+            (
+                NOTHING if gpu.index is None else str(gpu.index),
+                gpu.function.address.bus_id if gpu.function else NOTHING,
+                _ids(placed.affinity) or "unknown",
+                placed.source or NOTHING,
+                gpu.model or gpu.vendor,
+                gpu.uuid,
+            )
+        )
+    yield from table(("GPU", "PCI", "NODE", "TOLD BY", "MODEL", "UUID"), rows, style)
+
+
+def _ranks(report: Report, style: Style) -> Iterator[str]:
+    placement = report.placement
+    machine = placement.machine
+    if machine is None or not machine.gpus:
+        return
+    if not placement.workloads:
+        yield "No process holds a GPU here now."
+    else:
+        rows = [_row(report, machine, workload, rank) for workload in placement.workloads for rank in workload.ranks]
+        header = ("WORKLOAD", "GPU", "HOME", "CPU TIME", "MEMORY", "HOST BUFFERS", "PID")
+        yield from table(header, rows, style)
+        yield f"{style.faint}Remote share of each: what is on another socket than the GPU.{style.end}"
+    for seen in placement.observers:
+        yield f"{style.faint}observer: {seen.comm} ({seen.key.pid}){style.end}"
+    lost = placement.attribution.unattributed
+    if lost:
+        yield f"{lost} GPU process(es) could not be attributed to a workload."
+
+
+def _row(report: Report, machine: Machine, workload: Workload, rank: Rank) -> tuple[str, ...]:
+    indexes = [placed.gpu.index for uuid in rank.gpus if (placed := machine.gpu(uuid))]
+    named = ",".join("?" if index is None else str(index) for index in indexes)
+    cells = [_cell(report, rank, dimension) for dimension in JUDGED]
+    pids = ",".join(str(process.key.pid) for process in rank.processes[:4])
+    more = len(rank.processes) - 4
+    return (str(workload.key), named, _ids(rank.home) or "unknown", *cells, pids + (f" +{more}" if more > 0 else ""))
+
+
+def _cell(report: Report, rank: Rank, dimension: Dimension) -> str:
+    """The ratio with a mark where judged bad, and why where not judged."""
+    ratio = rank.misalignment.get(dimension)
+    verdict = report.verdicts.get(rank.key, {}).get(dimension)
+    told = NOTHING if ratio is None else f"{ratio:.0%}"
+    if verdict is None:
+        return told
+    if verdict.misaligned:
+        return f"▲ {told}"
+    return f"{told} (not judged: {verdict.not_judged})" if verdict.not_judged else told
+
+
+def _findings(report: Report, style: Style) -> Iterator[str]:
+    ordered = sorted(report.findings, key=lambda finding: (bool(finding.suppressed), finding.level != "warning"))
+    for number, finding in enumerate(ordered):
+        if number:
+            yield ""
+        yield from _finding(finding, style)
+
+
+def _finding(finding: Finding, style: Style) -> Iterator[str]:
+    mark = f"{style.warning}▲ {finding.code}{style.end}" if finding.level == "warning" else f"  {finding.code}"
+    if finding.suppressed:
+        mark = f"  {finding.code} (suppressed: {finding.suppressed})"
+    yield mark
+    yield from _wrapped(finding.sentence)
+    for evidence in finding.evidence[:3]:
+        yield f"    {style.faint}{evidence.path}: {evidence.line[:WIDTH]}{style.end}"
+    if finding.remedy:
+        yield f"    {style.strong}do:{style.end} {finding.remedy}"
+    if finding.remedy_note:
+        yield from _wrapped(finding.remedy_note)
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    return iter(textwrap.wrap(text, WIDTH - 4, initial_indent="    ", subsequent_indent="    "))
+
+
+def _sources(report: Report, style: Style) -> Iterator[str]:
+    for health in report.health.values():
+        if health.failure and health.failure.word != "absent":
+            failure = health.failure
+            yield f"{style.warning}source {health.name}: {failure.word}{style.end}: {failure.path}: {failure.detail}"
+        elif health.failure:
+            yield f"{style.faint}source {health.name}: absent: {health.failure.detail}{style.end}"
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return idlist.render(frozenset(ids))

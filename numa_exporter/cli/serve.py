@@ -1,0 +1,127 @@
+"""serve: the agent."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+
+from numa_exporter import __version__
+from numa_exporter.agent import logs, web
+from numa_exporter.agent.governor import Governor
+from numa_exporter.agent.loop import Loop
+from numa_exporter.agent.pipeline import Pipeline
+from numa_exporter.agent.web_config import WebConfig, WebConfigError, load
+from numa_exporter.cli import flags
+from numa_exporter.cli.errors import EXIT_OK, UsageError
+from numa_exporter.cli.summary import one_line
+from numa_exporter.sources.nvml import Nvml
+
+log = logging.getLogger("numa_exporter")
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = verbs.add_parser("serve", help="the agent: read this host and serve metrics", allow_abbrev=False)
+    group = parser.add_argument_group("web")
+    group.add_argument(
+        "--web.listen-address", dest="listen", default=":10062", metavar="[HOST]:PORT", help="(default: %(default)s)"
+    )
+    group.add_argument("--web.config.file", dest="web_config", metavar="FILE", help="TLS and basic auth")
+    group.add_argument(
+        "--web.page",
+        dest="page",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="the picture at /",
+    )
+    group = parser.add_argument_group("agent")
+    group.add_argument("--interval", type=flags.seconds, default=15.0, help="seconds between ticks (default: 15)")
+    group.add_argument(
+        "--cpu-budget", type=float, default=0.05, metavar="SHARE", help="of one CPU; over it costly sources slow down"
+    )
+    group.add_argument("--max-series", type=int, metavar="N", help="leave out series past this many, and count them")
+    group.add_argument("--log.level", dest="log_level", choices=logs.LEVELS, default="info")
+    group.add_argument("--log.format", dest="log_format", choices=logs.FORMATS, default="logfmt")
+    flags.add_host(parser)
+    flags.add_judging(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    host, port = _address(args.listen)
+    if args.cpu_budget <= 0:
+        raise UsageError(f"--cpu-budget: expected a positive share of one CPU, found {args.cpu_budget:g}")
+    if args.max_series is not None and args.max_series < 1:
+        raise UsageError(f"--max-series: expected a positive number, found {args.max_series}")
+    logs.start(args.log_level, args.log_format)
+    # Half a millisecond instead of five: a scrape need not wait for a long parse in another thread.
+    sys.setswitchinterval(0.0005)
+    opened = flags.open_host(args)
+    pipeline = Pipeline(opened.host, flags.sources(args), flags.settings(args, opened.recorded), opened.step)
+    loop = Loop(pipeline, Governor(args.cpu_budget), interval=args.interval, page=args.page, max_series=args.max_series)
+    asyncio.run(_serve(loop, host, port, _web_config(args.web_config), opened.nvml))
+    return EXIT_OK
+
+
+def _address(text: str) -> tuple[str | None, int]:
+    """[HOST]:PORT; an IPv6 address in brackets. No host = all addresses."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535 or (":" in host and not host.startswith("[")):
+        raise UsageError(f"--web.listen-address: expected [HOST]:PORT, found {text!r}")
+    return host.strip("[]") or None, int(port)
+
+
+def _web_config(path: str | None) -> WebConfig:
+    if path is None:
+        return WebConfig()
+    try:
+        return load(path)
+    except OSError as error:
+        raise UsageError(f"--web.config.file: {path}: {error.strerror}") from error
+    except WebConfigError as error:
+        raise UsageError(f"--web.config.file: {error}") from error
+
+
+async def _serve(loop: Loop, host: str | None, port: int, config: WebConfig, nvml: Nvml | None) -> None:
+    stop = asyncio.Event()
+    running = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        running.add_signal_handler(number, stop.set)
+    if nvml is not None:
+        running.add_signal_handler(signal.SIGUSR1, _release, nvml)
+    try:
+        runner, bound = await web.start(loop, host, port, config)
+    except OSError as error:
+        where = f"{host or ''}:{port}"
+        raise UsageError(f"--web.listen-address: {where}: {os.strerror(error.errno or 0)}") from error
+    scheme = "https" if config.tls else "http"
+    url = f"{scheme}://{'localhost' if host in (None, '0.0.0.0', '::') else host}:{bound}"
+    log.info("listening", extra={"address": url, "version": __version__, "pid": os.getpid()})
+    ticking = asyncio.create_task(loop.run(stop))
+    announcing = asyncio.create_task(_announce(loop, url))
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({ticking, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if ticking.done():
+            ticking.result()  # a defect in the loop itself ends the process, loudly
+    finally:
+        # A tick may be waiting for a reading that hangs; its thread is a daemon and ends with us.
+        for task in (ticking, announcing, stopping):
+            task.cancel()
+        await asyncio.gather(ticking, announcing, stopping, return_exceptions=True)
+        await runner.cleanup()
+        log.info("stopped")
+
+
+async def _announce(loop: Loop, url: str) -> None:
+    """Say once, on standard output, where to look and what is seen."""
+    while loop.published is None:
+        await asyncio.sleep(0.05)
+    print(f"numa_exporter {__version__} on {url}/  (metrics: {url}/metrics)")
+    print(one_line(loop.published.report), flush=True)
+
+
+def _release(nvml: Nvml) -> None:
+    nvml.release()
+    log.info("GPU handles released")

@@ -1,0 +1,71 @@
+"""snapshot: the evidence bundle. Everything that a report rests on, in one file that every verb can --replay."""
+
+import argparse
+import os
+from dataclasses import replace
+
+from numa_exporter import __version__
+from numa_exporter.bundle.archive import pack
+from numa_exporter.cli import flags
+from numa_exporter.cli.errors import EXIT_OK, UsageError
+from numa_exporter.cli.report import add_window, take
+from numa_exporter.model.document import document
+from numa_exporter.model.recording import Recording
+from numa_exporter.sources.replay import RecordingHost
+
+PRIVACY = (
+    "The bundle holds process names, cgroup paths, mapped file names and device ids of this machine: look before you "
+    "share it."
+)
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = verbs.add_parser("snapshot", help="write an evidence bundle", allow_abbrev=False)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write it")
+    add_window(parser)
+    flags.add_host(parser)
+    flags.add_judging(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    args.looks = max(2, args.looks)  # rates and counters need two frames
+    folder = os.path.dirname(os.path.abspath(args.output))
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"--output: {folder}: cannot be written")
+    opened = flags.open_host(args)
+    recorder = RecordingHost(opened.host)
+    report = take(args, replace(opened, host=recorder, step=_both(recorder, opened)))
+    recording = Recording(
+        nodename=opened.host.nodename,
+        simulated=opened.host.mode == "simulated",
+        exporter=__version__,
+        frames=tuple(recorder.frames()),
+        settings=flags.recorded_settings(report.settings),
+    )
+    data = pack(recording, document(report))
+    _write(args.output, data)
+    print(f"{args.output}: {len(recording.frames)} frames, {len(data)} bytes. {PRIVACY}")
+    return EXIT_OK
+
+
+def _both(recorder: RecordingHost, opened: flags.Opened) -> "flags.Step":
+    def step() -> None:
+        recorder.begin()
+        if opened.step is not None:
+            opened.step()
+
+    return step
+
+
+def _write(path: str, data: bytes) -> None:
+    """Whole or not at all: a bundle cut short by a full disk must not look like one."""
+    part = f"{path}.part"
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        raise UsageError(f"--output: {path}: {error.strerror}") from error

@@ -1,0 +1,28 @@
+"""One line about what is seen, for people who have just started the agent."""
+
+from numa_exporter.model.report import Report
+
+
+def one_line(report: Report) -> str:
+    """Machine, GPUs, workloads and how many findings of level warning there are."""
+    placement = report.placement
+    machine = placement.machine
+    if machine is None:
+        return "The machine could not be read: see numa_exporter_source_up."
+    parts = [_count(len(machine.nodes), "NUMA node")]
+    if machine.sockets:
+        parts.append(_count(len(machine.sockets), "socket"))
+    cpus = sum(len(placed.online_cpus) for placed in machine.nodes)
+    parts.append(_count(cpus, "CPU"))
+    if not machine.gpus:
+        parts.append("no GPU: the machine part is served, and there is nothing to align")
+        return ", ".join(parts) + "."
+    parts.append(_count(len(machine.gpus), "GPU"))
+    parts.append(f"{_count(len(placement.workloads), 'workload')} on them")
+    warnings = sum(1 for finding in report.findings if finding.level == "warning" and not finding.suppressed)
+    parts.append(_count(warnings, "warning"))
+    return ", ".join(parts) + "."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
