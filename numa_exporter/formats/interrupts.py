@@ -14,8 +14,8 @@ named rows are the architecture's, and a few of them (ERR, MIS, Err, BAD) count 
 """
 
 import re
-from collections.abc import Container
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 
 from numa_exporter.formats.parse_error import ParseError
 
@@ -28,7 +28,7 @@ class Interrupts:
     """``fired[row]`` has one count for each CPU of ``cpus``, in that order; a row is ``"42"`` or ``"LOC"``."""
 
     cpus: tuple[int, ...]
-    fired: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    fired: Mapping[str, tuple[int, ...]]
 
 
 def parse(data: bytes, path: str, rows: Container[str] | None = None) -> Interrupts:

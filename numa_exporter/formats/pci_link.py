@@ -5,7 +5,7 @@ drivers/pci/probe.c:pci_speed_string::
 
     16.0 GT/s PCIe      current_link_speed
     2.5 GT/s PCIe       a GPU at rest: idle links slow down by design
-    8 GT/s              kernels before 5.8
+    8 GT/s              older kernels
     Unknown             nothing negotiated (also "Unknown speed")
     16                  current_link_width, in lanes
 
