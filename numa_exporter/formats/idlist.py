@@ -9,7 +9,7 @@ lib/bitmap-str.c:bitmap_parselist and the ``%*pbl`` of lib/vsprintf.c; Documenta
     0-10:2/4                        the first two of every four, as a person may write it: 0,1,4,5,8,9
 
 CPU or node ids; an id can be far beyond the number of nodes (sparse ids). The kernel prints ascending ranges
-and never a stride, but takes both, and blanks for commas.
+and never a stride, but takes both, and blanks for commas. Kernels before 2.6.37 let a NUL follow the newline.
 """
 
 import re
@@ -26,6 +26,7 @@ _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+)(?::([0-9]+)/([0-9]+))?)?")
 def parse(data: bytes | str, path: str, line_number: int = 1) -> frozenset[int]:
     """The ids of a list; raises ParseError for anything that bitmap_parselist would refuse."""
     text = data if isinstance(data, str) else data.decode("ascii", "backslashreplace")
+    text, _, _ = text.partition("\0")
     ids: set[int] = set()
     for word in text.replace(",", " ").split():
         region = _region(word)

@@ -52,3 +52,7 @@ def test_what_the_kernel_would_refuse_is_an_error(text: bytes) -> None:
     with pytest.raises(ParseError) as caught:
         idlist.parse(text, "/sys/devices/system/node/online")
     assert caught.value.path == "/sys/devices/system/node/online"
+
+
+def test_a_nul_behind_the_newline() -> None:
+    assert idlist.parse(b"0-7\n\0", "/sys/devices/system/node/online") == frozenset(range(8))
