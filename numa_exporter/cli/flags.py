@@ -125,7 +125,7 @@ def open_host(args: argparse.Namespace) -> Opened:
     roots = _roots(args)
     if roots.foreign():
         if roots.sysfs is not None and roots.procfs is None and roots.rootfs == "/":
-            # Only a captured /sys was given: its /proc, if there is one, lies beside it, and ours is not to be mixed in.
+            # Only a captured /sys was given: its /proc lies beside it, if anywhere; ours is not to be mixed in.
             roots = replace(roots, procfs=os.path.join(os.path.dirname(roots.sysfs), "proc"))
         return Opened(host=ForeignTree(roots), step=None, recorded={})
     nvml = Nvml(driver_roots=_driver_roots(args.rootfs))
