@@ -1,0 +1,52 @@
+# Two commands matter: `make run` serves this host, `make test` proves the tree. `make help` lists the rest.
+
+VENV   ?= .venv
+PYTHON ?= python3
+BIN    := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo test unit lab lint bench docs tools clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: $(VENV)/.run ## serve this host on :10062
+	$(BIN)/numa-exporter serve
+
+test: $(VENV)/.test tools lint ## everything that proves the tree (as root it installs Debian's test tools)
+	$(PYTEST) -n 2 --dist loadgroup
+
+unit: $(VENV)/.test ## the fast tests: no virtual machine, no browser, no servers
+	$(PYTEST) -m "not lab and not real and not browser" -n 2
+
+lab: $(VENV)/.test tools ## the virtual NUMA machines alone
+	$(PYTEST) tests/lab -m lab
+
+lint: $(VENV)/.test ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.test tools ## measure against named peers; writes docs/benchmarks.md
+	$(BIN)/python -m tests.bench
+
+docs: $(VENV)/.test ## print docs/metrics.md, docs/findings.md and docs/flags.md from code
+	$(BIN)/python -m numa_exporter.cli.docs docs
+
+tools:
+	@tests/tools.sh
+
+clean: ## remove what make made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[test,lint]'
+	@touch $@ $(VENV)/.run
