@@ -56,7 +56,8 @@ def headline(ledger: Ledger) -> str:
 def _all_well(ranks: int, doubtful: int, excused: int) -> str:
     if excused:
         well = ranks - doubtful - excused
-        return f"{well} of {plural(ranks, 'rank')} run with the grain; {excused} suppressed on purpose"
+        runs = "runs" if well == 1 else "run"
+        return f"{well} of {plural(ranks, 'rank')} {runs} with the grain; {excused} suppressed on purpose"
     if ranks == 1:
         return "The only rank runs with the grain"
     if doubtful:
