@@ -63,7 +63,7 @@ def test_the_embedded_data_is_the_authority() -> None:
     data = json.dumps({"policyName": "static", "defaultCpuSet": "0", "entries": {"uid": {"app": "1-4"}}})
     document = {"policyName": "static", "defaultCpuSet": "0-4", "data": data, "dataChecksum": 5, "checksum": 6}
     state = kubelet_state.parse_cpu_manager(dump(document), "cpu_manager_state")
-    assert (state.shared_cpus, state.grants) == ({0}, (cpu_grant("uid", "app", {1, 2, 3, 4}),))
+    assert (state.shared_cpus, state.grants) == (frozenset({0}), (cpu_grant("uid", "app", {1, 2, 3, 4}),))
 
 
 def test_memory_of_containers_and_pods() -> None:
