@@ -38,8 +38,16 @@ class Hierarchy:
         return not self.controllers.isdisjoint(membership.controllers)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A line of /proc/PID/cgroup. ``hierarchy`` is None where the path could not be told in full."""
+
+    membership: Membership
+    hierarchy: Hierarchy | None
+
+
 class CgroupTree:
-    """The mounted hierarchies; resolves paths of this reader's namespace to directories."""
+    """The mounted hierarchies, and what paths of this reader's namespace are in them."""
 
     def __init__(self, hierarchies: Sequence[Hierarchy]) -> None:
         self.hierarchies = tuple(hierarchies)
@@ -53,43 +61,33 @@ class CgroupTree:
             return "hybrid" if legacy else "v2"
         return "v1" if legacy else "none"
 
-    def hierarchy_of(self, membership: Membership) -> Hierarchy | None:
-        return next((hierarchy for hierarchy in self.hierarchies if hierarchy.holds(membership)), None)
-
     def controller(self, name: str) -> Hierarchy | None:
         """The hierarchy that serves a controller: the v1 one that names it, else v2."""
         legacy = next((found for found in self.hierarchies if name in found.controllers), None)
         return legacy or next((found for found in self.hierarchies if found.version == 2), None)
 
-    def resolve(self, host: Host, memberships: Sequence[Membership]) -> tuple[Membership, ...]:
-        """The same lines with paths from the mount's root where that can be told, else as they are."""
-        resolved = []
+    def locate(self, host: Host, memberships: Sequence[Membership]) -> tuple["Located", ...]:
+        """The lines with paths as the host names them, as far as those can be told."""
+        located = []
         for membership in memberships:
-            hierarchy = self.hierarchy_of(membership)
-            path = None if hierarchy is None else self.below_mount(host, hierarchy, membership.path)
-            resolved.append(membership if path is None else replace(membership, path=path))
-        return tuple(resolved)
+            hierarchy = next((found for found in self.hierarchies if found.holds(membership)), None)
+            path = None if hierarchy is None else self.absolute(host, hierarchy, membership.path)
+            line = membership if path is None else replace(membership, path=path)
+            located.append(Located(membership=line, hierarchy=hierarchy if path is not None else None))
+        return tuple(located)
 
-    def below_mount(self, host: Host, hierarchy: Hierarchy, path: str) -> str | None:
-        """A path of our namespace as a path below the mount; None where the mount does not show it."""
+    def absolute(self, host: Host, hierarchy: Hierarchy, path: str) -> str | None:
+        """A path of our namespace as the host names it; None where that cannot be told."""
         root = hierarchy.root
         if not _climbs(root):
-            if _climbs(path):
-                return None
-            return _relative(path, root)
-        levels = _levels(root)
-        climbs = _levels_up(path)
+            return None if _climbs(path) else path
+        levels, climbs = _levels(root), _levels_up(path)
         if levels is None or climbs > levels:
             return None
         if climbs == levels:  # up to the mount's root itself: nothing above us need be known
             return posixpath.normpath("/" + path.lstrip("/")[3 * levels :])
         own = self._namespace_root(host, hierarchy)
         return None if own is None else posixpath.normpath(own + path)
-
-    def directory(self, host: Host, hierarchy: Hierarchy, path: str) -> str | None:
-        """The directory of a path of our namespace."""
-        below = self.below_mount(host, hierarchy, path)
-        return None if below is None else at_mount(hierarchy, below)
 
     def _namespace_root(self, host: Host, hierarchy: Hierarchy) -> str | None:
         """Our cgroup namespace's root as a path below the mount."""
@@ -98,9 +96,12 @@ class CgroupTree:
         return self._own[hierarchy]
 
 
-def at_mount(hierarchy: Hierarchy, path: str) -> str:
-    """The directory of a path that counts from the mount's root."""
-    return hierarchy.mount_point if path == "/" else hierarchy.mount_point.rstrip("/") + path
+def directory(hierarchy: Hierarchy, path: str) -> str | None:
+    """The directory of an absolute path; None where the mount does not show it."""
+    below = path if _climbs(hierarchy.root) else _relative(path, hierarchy.root)
+    if below is None:
+        return None
+    return hierarchy.mount_point if below == "/" else hierarchy.mount_point.rstrip("/") + below
 
 
 def read_mounts(host: Host) -> tuple[Mount, ...]:
