@@ -1,0 +1,107 @@
+"""The bundle says of itself whether it is whole, and gives back what was recorded."""
+
+import gzip
+import io
+import json
+import tarfile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numa_exporter.bundle.archive import pack, unpack
+from numa_exporter.bundle.members import BundleError, member_of
+from numa_exporter.model.recording import Answer, Frame, Question, Recording, Refusal
+
+FRAME = Frame(
+    taken_at=1.0,
+    monotonic=2.0,
+    answers={
+        ("file", "/proc/42/stat"): b"42 (a\nb) S",
+        ("file", "/proc/42/numa_maps"): b"7f00 default file=/\xff\xfe\n",
+        ("file", "/sys/devices/system/node/online"): b"0-1\n",
+        ("list", "/proc/42/task"): ["42", "43"],
+        ("nvml", '["DeviceGetCount"]'): 8,
+        ("device", "/proc/42/fd/3"): None,
+        ("file", "/proc/43/numa_maps"): Refusal(word="denied", detail="Permission denied"),
+    },
+)
+
+
+def recording(*frames: Frame) -> Recording:
+    return Recording(
+        nodename="lab", simulated=False, exporter="0.1.0", frames=frames, settings={"threshold.memory": 0.2}
+    )
+
+
+def test_unpack_gives_back_what_was_packed() -> None:
+    whole = recording(FRAME, FRAME)
+    assert unpack(pack(whole, {"schema": "x"}), "b.tar.gz") == whole
+
+
+def test_the_same_recording_gives_the_same_bytes() -> None:
+    assert pack(recording(FRAME), {}) == pack(recording(FRAME), {})
+
+
+_KEY = st.text(st.characters(codec="utf-8"), max_size=40).map(lambda text: "/" + text)
+_ANSWER = st.one_of(
+    st.binary(max_size=200),
+    st.builds(Refusal, word=st.sampled_from(["absent", "denied", "gone"]), detail=st.text(max_size=20)),
+    st.none(),
+    st.integers(-(2**63), 2**63),
+    st.lists(st.text(max_size=10), max_size=4),
+)
+
+
+@given(st.dictionaries(st.tuples(st.sampled_from(["file", "list", "nvml", "clock"]), _KEY), _ANSWER, min_size=1))
+def test_any_answer_survives_the_archive(answers: dict[Question, Answer]) -> None:
+    whole = recording(Frame(taken_at=0.0, monotonic=0.0, answers=answers))
+    assert unpack(pack(whole, {}), "b") == whole
+
+
+def test_one_member_for_a_process_and_its_threads_and_one_for_a_sysfs_area() -> None:
+    assert member_of(("file", "/proc/42/task/99/stat")) == member_of(("affinity", "/proc/42/affinity"))
+    assert member_of(("file", "/sys/devices/system/node/online")) == member_of(("list", "/sys/devices/system/cpu"))
+
+
+def rewrite(data: bytes, change: dict[str, bytes | None]) -> bytes:
+    """The archive with members replaced, added or (None) removed."""
+    members: dict[str, bytes] = {}
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        for entry in tar:
+            file = tar.extractfile(entry)
+            assert file is not None
+            members[entry.name] = file.read()
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as tar:
+        for name, content in {**members, **change}.items():
+            if content is not None:
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
+    return gzip.compress(raw.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"frames/0/proc/42.jsonl": b"{}\n"}, "frames/0/proc/42.jsonl: its SHA-256"),
+        ({"frames/0/proc/42.jsonl": None}, "listed in the manifest but missing"),
+        ({"../../etc/passwd": b"x"}, "../../etc/passwd: not listed"),
+        ({"manifest.json": None}, "manifest.json: missing"),
+        ({"manifest.json": b"[]"}, "manifest.json: missing or not"),
+        ({"manifest.json": json.dumps({"schema": "other/9"}).encode()}, "manifest.json: missing or not"),
+    ],
+)
+def test_a_changed_bundle_is_refused_with_file_and_member(change: dict[str, bytes | None], said: str) -> None:
+    with pytest.raises(BundleError, match=r"^b\.tar\.gz") as refused:
+        unpack(rewrite(pack(recording(FRAME), {}), change), "b.tar.gz")
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"no tar"), pack(recording(FRAME), {})[:300]])
+def test_what_is_no_archive_is_refused_in_one_line(data: bytes) -> None:
+    with pytest.raises(BundleError) as refused:
+        unpack(data, "b.tar.gz")
+    assert str(refused.value).startswith("b.tar.gz: ")
+    assert "\n" not in str(refused.value)
