@@ -6,9 +6,15 @@ answers of the other doors as "json", a refusal as "refused" with its "detail".
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 
 from numa_exporter.model.recording import Answer, Question, Refusal
+
+# Member names are made of these alone: whatever a path holds, an archive's names stay harmless.
+_PROCESS = re.compile(r"/proc/([0-9]+)/")
+_AREA = re.compile(r"/sys/([a-z]+)/([a-z0-9_-]+)")
+_TOP = re.compile(r"/([a-z]+)/")
 
 
 class BundleError(ValueError):
@@ -20,12 +26,14 @@ def member_of(question: Question) -> str:
     door, key = question
     if door in ("nvml", "clock", "seed"):
         return f"{door}.jsonl"
-    parts = key.split("/")
-    if len(parts) > 2 and parts[1] == "proc" and parts[2].isdigit():
-        return f"proc/{parts[2]}.jsonl"
-    if len(parts) > 3 and parts[1] == "sys":
-        return f"sys/{parts[2]}-{parts[3]}.jsonl"
-    return f"{parts[1] or 'root'}.jsonl" if len(parts) > 1 else f"{door}.jsonl"
+    process = _PROCESS.match(key)
+    if process is not None:
+        return f"proc/{process[1]}.jsonl"
+    area = _AREA.match(key)
+    if area is not None:
+        return f"sys/{area[1]}-{area[2]}.jsonl"
+    top = _TOP.match(key)
+    return f"{top[1]}.jsonl" if top is not None else "other.jsonl"
 
 
 def line_of(question: Question, answer: Answer) -> str:
