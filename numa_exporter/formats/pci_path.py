@@ -36,7 +36,13 @@ def path_class(a: str, b: str, node_a: int | None, node_b: int | None) -> PathCl
 
     None where it cannot be told: a path without PCI components, or two host bridges and an unknown node.
     """
-    tree_a, tree_b = components(a), components(b)
+    return class_between(components(a), components(b), node_a, node_b)
+
+
+def class_between(
+    tree_a: tuple[str, ...], tree_b: tuple[str, ...], node_a: int | None, node_b: int | None
+) -> PathClass | None:
+    """The same for the components of two paths: a machine has hundreds of pairs of a few dozen functions."""
     if not tree_a or not tree_b:
         return None
     if tree_a == tree_b:

@@ -22,6 +22,8 @@ from numa_exporter.model.sample import HostFacts
 Key = TypeVar("Key")
 NodeKind = Literal["cpu", "memory", "gpu"]
 Role = Literal["main", "stray", "observer"]
+SocketsUnknown = Literal["no_cpus", "package_missing", "package_per_cpu", "node_spans_packages"]
+"""No node with CPUs; a CPU without package id (-1); every CPU claims its own (VM default); one node spans packages."""
 PathClass = Literal["PIX", "PXB", "PHB", "NODE", "SYS"]
 AffinitySource = Literal["sysfs", "nvml", "only_node"]
 
@@ -101,7 +103,7 @@ class Machine:
     nodes: tuple[PlacedNode, ...]
     sockets: tuple[Socket, ...]
     gpus: tuple[PlacedGpu, ...]
-    sockets_unknown: str | None = None
+    sockets_unknown: SocketsUnknown | None = None
     devices: tuple[PlacedDevice, ...] = ()
     paths: tuple[DevicePath, ...] = ()
     traffic: tuple[TrafficDomain, ...] = ()

@@ -1,0 +1,156 @@
+"""The join: what a Sample means. The one value that every reader of a host gets."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from numa_exporter.model.ids import ProcessKey, RankKey
+from numa_exporter.model.placement import CpuAccount, Ledger, Placement, ProcessMark, Rank, Tally, Workload
+from numa_exporter.model.processes import Cgroup
+from numa_exporter.model.sample import Sample
+from numa_exporter.model.thresholds import Settings
+from numa_exporter.placement import stuck
+from numa_exporter.placement.accounts import Step, kept, marked
+from numa_exporter.placement.locality import counted, cpus_by_node, home_of
+from numa_exporter.placement.machine import place_machine
+from numa_exporter.placement.memory import sharers
+from numa_exporter.placement.ownership import ownership
+from numa_exporter.placement.plan import Plan, plans
+from numa_exporter.placement.rank import Cast, Scene, place_rank
+from numa_exporter.placement.tally import advance
+
+CgroupTally = Tally[tuple[str, int]] | None
+
+
+def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
+    """The placement of a sample. ``ledger`` is what the join of the sample before left, an empty one at first."""
+    nothing = Placement(
+        host=sample.host,
+        taken_at=sample.taken_at,
+        monotonic=sample.monotonic,
+        machine=None,
+        ledger=ledger,
+        cgroup_layout=sample.cgroups.layout if sample.cgroups else None,
+    )
+    if sample.topology is None:
+        return nothing
+    machine, tallies = place_machine(sample, sample.topology, stuck.known_gpus(sample, ledger), ledger)
+    holdings = stuck.holdings(sample, ledger)
+    owners = ownership(sample, machine, ledger, holdings, settings)
+    planned = plans(owners.members, machine)
+    scene = Scene(
+        sample=sample,
+        machine=machine,
+        ledger=ledger,
+        settings=settings,
+        interrupts=tallies.interrupts,
+        shared_by=_sharers(planned, sample),
+    )
+    cgroups = _cgroup_seconds(sample, machine.node_of_cpu, ledger.cgroups)
+    observed = frozenset(observer.workload for observer in owners.observers)
+    placed = [_place(scene, plan, cgroups if plan.key not in observed else None) for plan in planned]
+    accounts = {key: account for _, own in placed for key, account in own.items()}
+    return replace(
+        nothing,
+        machine=machine,
+        workloads=tuple(workload for workload, _ in placed),
+        observers=owners.observers,
+        attribution=owners.attribution,
+        ledger=Ledger(
+            accounts=kept({**ledger.accounts, **accounts}, sample.monotonic),
+            marks=_marks(sample, ledger),
+            cgroups=cgroups,
+            cpus=tallies.cpus,
+            interrupts=tallies.interrupts,
+            holdings=holdings,
+            gpus=sample.gpus or ledger.gpus,
+            gpus_at=sample.taken_at if sample.gpus else ledger.gpus_at,
+        ),
+    )
+
+
+def _place(scene: Scene, plan: Plan, exact: CgroupTally) -> tuple[Workload, dict[RankKey, CpuAccount]]:
+    cgroup = _cgroup(scene.sample, plan.directory)
+    placed = [place_rank(scene, cast) for cast in _casts(scene, plan, cgroup, exact)]
+    ranks = tuple(rank for rank, _ in placed if rank.key.uuid is not None)
+    helpers: Rank | None = next((rank for rank, _ in placed if rank.key.uuid is None), None)
+    workload = Workload(
+        key=plan.key,
+        pod_uid=plan.path.pod_uid,
+        container_id=plan.path.container_id,
+        runtime=plan.path.runtime,
+        qos_class=plan.path.qos_class,
+        slurm_job_id=plan.path.slurm_job_id,
+        slurm_step=plan.path.slurm_step,
+        cgroup=cgroup,
+        ranks=ranks,
+        helpers=helpers,
+        gpus=tuple(sorted({uuid for rank in ranks for uuid in rank.gpus})),
+        cpuset_by_locality=(
+            counted(scene.machine, plan.home, cpus_by_node(scene.machine, cgroup.cpus))
+            if cgroup and cgroup.cpus is not None and plan.home
+            else None
+        ),
+        notes=plan.groups.notes,
+    )
+    return workload, {rank.key: account for rank, account in placed}
+
+
+def _casts(scene: Scene, plan: Plan, cgroup: Cgroup | None, exact: CgroupTally) -> Iterable[Cast]:
+    groups = plan.groups
+    alone = len(groups.ranks) == 1 and not groups.helpers
+    for group in groups.ranks:
+        gpus = tuple(sorted(group.gpus))
+        yield Cast(
+            key=RankKey(workload=plan.key, uuid=group.uuid),
+            gpus=gpus,
+            beside=gpus,
+            home=home_of(scene.machine, gpus),
+            members=group.members,
+            cgroup=cgroup,
+            exact=_exact(exact, cgroup) if alone else None,
+        )
+    if groups.helpers:
+        yield Cast(
+            key=RankKey(workload=plan.key, uuid=None),
+            gpus=(),
+            beside=plan.gpus,
+            home=plan.home,
+            members=groups.helpers,
+            cgroup=cgroup,
+        )
+
+
+def _cgroup(sample: Sample, directory: str | None) -> Cgroup | None:
+    return sample.cgroups.by_path.get(directory) if sample.cgroups and directory is not None else None
+
+
+def _cgroup_seconds(sample: Sample, node_of_cpu: Mapping[int, int], before: CgroupTally) -> CgroupTally:
+    """v1's cpuacct.usage_percpu of every container, by node; v2 has no such file."""
+    seconds: dict[tuple[str, int], float] = {}
+    for cgroup in sample.cgroups.by_path.values() if sample.cgroups else ():
+        for cpu, used in (cgroup.cpu_seconds or {}).items():
+            node = node_of_cpu.get(cpu)
+            if node is not None:
+                seconds[cgroup.path, node] = seconds.get((cgroup.path, node), 0.0) + used
+    # The containers' own totals are nobody's business, and would outlive them.
+    return replace(advance(before, seconds, sample.monotonic), total={}) if seconds else None
+
+
+def _exact(tally: CgroupTally, cgroup: Cgroup | None) -> Step | None:
+    """What the container used in the last interval; None where the kernel has no figures, or on their first sight."""
+    if tally is None or cgroup is None or cgroup.cpu_seconds is None:
+        return None
+    used = {node: seconds for (path, node), seconds in tally.step.items() if path == cgroup.path}
+    return Step(seconds=used) if used else None
+
+
+def _sharers(planned: Sequence[Plan], sample: Sample) -> Mapping[str, int]:
+    ranks = ([member.process.key for member in rank.members] for plan in planned for rank in plan.groups.ranks)
+    return sharers(ranks, sample.memory.by_process if sample.memory else {})
+
+
+def _marks(sample: Sample, ledger: Ledger) -> Mapping[ProcessKey, ProcessMark]:
+    if sample.processes is None:
+        return ledger.marks
+    living = (process.key for process in sample.processes.processes)
+    return marked(sample.threads.by_process if sample.threads else {}, ledger.marks, living)

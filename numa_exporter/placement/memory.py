@@ -1,0 +1,164 @@
+"""Memory side of a rank: the pages that its processes map, whose they are, and how well their share is known."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Literal
+
+from numa_exporter.model.ids import Backing, Locality, ProcessKey
+from numa_exporter.model.processes import ClassEstimate, MappedMemory
+
+ByNode = Mapping[int, int]
+PRIVATE: tuple[Backing, ...] = ("anon", "shmem_anon", "hugetlb", "driver")
+HOST_BUFFERS: tuple[Backing, ...] = ("shmem_anon", "driver")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Bytes of one backing of one process, with what sampling knows of its shares (None: pages were walked)."""
+
+    by_node: ByNode
+    estimate: ClassEstimate | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """The remote part of what was considered, and the 95 % half-width of their ratio (None where unknown)."""
+
+    remote: float
+    considered: float
+    half_width: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySide:
+    """The processes of one rank together. ``mapped`` is None where not one of them could be read; a process that was
+    not read yet is left out. ``withheld`` says why the shares of one are not known."""
+
+    mapped: Mapping[Backing, ByNode] | None = None
+    private_shmem: ByNode = field(default_factory=dict)
+    shared_shmem: ByNode = field(default_factory=dict)
+    private: tuple[Piece, ...] = ()
+    host_buffers: tuple[Piece, ...] = ()
+    shared: tuple[Piece, ...] = ()
+    method: Literal["walk", "sample"] | None = None
+    withheld: str | None = None
+    policy: str | None = None
+    policy_bytes: Mapping[str, int] | None = None
+
+
+def sharers(ranks: Iterable[Iterable[ProcessKey]], memory: Mapping[ProcessKey, MappedMemory]) -> Mapping[str, int]:
+    """How many ranks of the machine map each segment."""
+    count: Counter[str] = Counter()
+    for processes in ranks:
+        count.update({segment for key in processes if key in memory for segment in memory[key].segments})
+    return count
+
+
+def memory_side(processes: Sequence[MappedMemory], shared_by: Mapping[str, int]) -> MemorySide:
+    """``processes``: the leader's first; ``shared_by``: ranks by segment."""
+    read = [process for process in processes if process.withheld is None]
+    withheld = next((process.withheld for process in processes if process.withheld is not None), None)
+    if not read:
+        return MemorySide(withheld=withheld)
+    own = [_pieces_of_segments(process, shared_by, alone=True) for process in read]
+    others = [_pieces_of_segments(process, shared_by, alone=False) for process in read]
+    walked = all(process.method == "walk" for process in read)
+    return MemorySide(
+        mapped={backing: _sum(by_node) for backing, by_node in _by_backing(read).items()},
+        private_shmem=_sum(piece.by_node for piece in own),
+        shared_shmem=_sum(piece.by_node for piece in others),
+        private=(*_pieces(read, PRIVATE), *own),
+        host_buffers=_pieces(read, HOST_BUFFERS),
+        shared=tuple(others),
+        method="walk" if walked else "sample",
+        withheld=withheld,
+        policy=next((process.policy for process in read if process.policy is not None), None),
+        policy_bytes=_policy_bytes(read) if walked and not withheld else None,
+    )
+
+
+def share_of(pieces: Iterable[Piece], localities: Mapping[int, Locality | None]) -> Share:
+    """Remote bytes over all bytes but those on the rank's own GPUs.
+
+    Pages on a node whose locality cannot be told count as considered: the ratio is then the least that it can be.
+    """
+    parts = [(_considered(piece, localities), _remote(piece, localities), piece) for piece in pieces]
+    considered, remote = sum(part[0] for part in parts), sum(part[1] for part in parts)
+    return Share(remote=remote, considered=considered, half_width=_half_width(parts, considered))
+
+
+def _half_width(parts: Sequence[tuple[int, int, Piece]], considered: int) -> float | None:
+    """sampler.md: 1.96 √Σ f²p̃(1-p̃)/(n+4) + |p̃-p|, with p̃ = (pn+2)/(n+4) and f the class's share of the bytes.
+
+    A walked class has no error. None where a class was sampled but its sample size is not known.
+    """
+    variance, shift = 0.0, 0.0
+    for bytes_, remote, piece in parts:
+        if not bytes_ or piece.estimate is None:
+            continue
+        if piece.estimate.effective_samples <= 0:
+            return None
+        # The pages on the rank's own GPUs left the denominator, and their probes with them.
+        n = piece.estimate.effective_samples * bytes_ / max(bytes_, sum(piece.by_node.values()))
+        p, f = remote / bytes_, bytes_ / considered
+        adjusted = (p * n + 2) / (n + 4)
+        variance += f * f * adjusted * (1 - adjusted) / (n + 4)
+        shift += f * (adjusted - p)
+    return 1.96 * sqrt(variance) + abs(shift)
+
+
+def _considered(piece: Piece, localities: Mapping[int, Locality | None]) -> int:
+    return sum(count for node, count in piece.by_node.items() if localities.get(node) != "device")
+
+
+def _remote(piece: Piece, localities: Mapping[int, Locality | None]) -> int:
+    return sum(count for node, count in piece.by_node.items() if localities.get(node) == "remote")
+
+
+def _pieces(processes: Iterable[MappedMemory], backings: Iterable[Backing]) -> tuple[Piece, ...]:
+    return tuple(
+        Piece(by_node=process.mapped[backing], estimate=_estimate(process, backing))
+        for process in processes
+        for backing in backings
+        if backing in process.mapped
+    )
+
+
+def _pieces_of_segments(process: MappedMemory, shared_by: Mapping[str, int], *, alone: bool) -> Piece:
+    """The named shmem that one rank alone maps, or that others map too."""
+    chosen = (by_node for name, by_node in process.segments.items() if (shared_by.get(name, 0) <= 1) == alone)
+    return Piece(by_node=_sum(chosen), estimate=_estimate(process, "shmem"))
+
+
+def _estimate(process: MappedMemory, backing: Backing) -> ClassEstimate | None:
+    if process.method == "walk":
+        return None
+    nothing = ClassEstimate(resident_bytes=0, shares={}, effective_samples=0.0)
+    return (process.estimates or {}).get(backing, nothing)
+
+
+def _by_backing(processes: Iterable[MappedMemory]) -> dict[Backing, list[ByNode]]:
+    found: dict[Backing, list[ByNode]] = {}
+    for process in processes:
+        for backing, by_node in process.mapped.items():
+            found.setdefault(backing, []).append(by_node)
+    return found
+
+
+def _sum(parts: Iterable[ByNode]) -> dict[int, int]:
+    total: dict[int, int] = {}
+    for by_node in parts:
+        for node, count in by_node.items():
+            total[node] = total.get(node, 0) + count
+    return total
+
+
+def _policy_bytes(processes: Iterable[MappedMemory]) -> Mapping[str, int] | None:
+    total: Counter[str] = Counter()
+    for process in processes:
+        if process.policy_bytes is None:
+            return None
+        total.update(process.policy_bytes)
+    return total
