@@ -32,6 +32,8 @@ _FOLDERS = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-g
 _ABSENT = frozenset({2, 3, 6, 12, 13, 21, 25, 26, 28})
 _DENIED = frozenset({4})
 _GONE = frozenset({1, 8, 9, 10, 11, 15, 16, 17, 18, 19, 20, 23, 27, 29})
+# Only MIG parents were seen to ask for more than the device nodes.
+_HINT = " (MIG needs CAP_SYS_ADMIN and, in a container, NVIDIA_MIG_MONITOR_DEVICES=all)"
 _DRIVER_NOT_LOADED = 9
 _LIB_RM_VERSION_MISMATCH = 18
 
@@ -117,7 +119,7 @@ class Nvml:
         except pynvml.NVMLError as error:
             word = self._word(error.value)
             self._stale |= word in ("gone", "garbled")
-            raise HostError(word, path, str(error)) from error
+            raise HostError(word, path, f"{error}{_HINT}" if word == "denied" else str(error)) from error
         except UnicodeDecodeError as error:
             raise HostError("garbled", path, str(error)) from error
 
