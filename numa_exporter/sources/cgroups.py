@@ -13,7 +13,6 @@ from numa_exporter.formats.parse_error import ParseError
 from numa_exporter.model.ids import CpuSet
 from numa_exporter.model.processes import Cgroup, Cgroups, Process
 from numa_exporter.model.sample import Sample
-from numa_exporter.model.thresholds import Settings
 from numa_exporter.sources import cgroup_tree
 from numa_exporter.sources.cgroup_tree import CgroupTree
 from numa_exporter.sources.host import Host, HostError
@@ -208,8 +207,3 @@ def _sum(parts: Iterable[NodeBytes]) -> NodeBytes:
         for node, count in part.items():
             total[node] = total.get(node, 0) + count
     return total
-
-
-def make(settings: Settings) -> CgroupsReader:
-    """The reader for a run; nothing of it depends on the settings."""
-    return CgroupsReader()

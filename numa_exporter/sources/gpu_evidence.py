@@ -1,21 +1,17 @@
-"""Why a process is said to hold a GPU: NVML's context lists, KFD's processes, DRM clients, open descriptors."""
+"""Why a process is said to hold a GPU: the drivers' lists (NVML, KFD), DRM clients, open descriptors."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from numa_exporter.formats import kfd, number
-from numa_exporter.formats.parse_error import ParseError
 from numa_exporter.model.gpus import ContextKind, Gpu, GpuContext, Gpus
 from numa_exporter.model.processes import Evidence, GpuEvidence
-from numa_exporter.sources.host import Host, HostError
 from numa_exporter.sources.open_devices import OpenDevices
 
-KFD = "/sys/class/kfd/kfd"
 _KINDS: tuple[ContextKind, ...] = ("compute", "mps", "graphics")
 _STRENGTH: tuple[Evidence, ...] = ("nvml", "kfd", "drm", "fd", "kubelet", "vfio")
 
 
 def of_contexts(gpus: Gpus) -> dict[int, list[GpuEvidence]]:
-    """NVML's lists by PID. A process on several lists of one GPU counts once: each names its whole use."""
+    """The drivers' lists by PID. A process on several lists of one GPU counts once: each names its whole use."""
     found: dict[int, list[GpuEvidence]] = {}
     for gpu in gpus.gpus:
         best: dict[tuple[int, int | None], GpuContext] = {}
@@ -30,51 +26,12 @@ def _of_context(gpu: Gpu, context: GpuContext) -> GpuEvidence:
     instance = next((mig for mig in gpu.mig if mig.gpu_instance_id == context.gpu_instance_id), None)
     return GpuEvidence(
         uuid=gpu.uuid,
-        evidence="nvml",
+        evidence="kfd" if gpu.vendor == "amd" else "nvml",
         used_bytes=context.used_bytes,
         kind=context.kind,
         gpu_instance_id=context.gpu_instance_id,
         mig_uuid=instance.uuid if instance else None,
     )
-
-
-def of_kfd(host: Host, gpus: Gpus) -> dict[int, list[GpuEvidence]]:
-    """Processes with memory on AMD GPUs, by PID: kfd/proc/PID/vram_GPUID holds bytes."""
-    by_id = _kfd_gpus(host, gpus)
-    found: dict[int, list[GpuEvidence]] = {}
-    for pid in _numbers(host, f"{KFD}/proc") if by_id else ():
-        for gpu_id, gpu in by_id.items():
-            path = f"{KFD}/proc/{pid}/vram_{gpu_id}"
-            try:
-                used = number.parse(host.read(path), path)
-            except (HostError, ParseError):
-                continue  # the process is leaving, or does not use this GPU
-            if used > 0:
-                found.setdefault(pid, []).append(GpuEvidence(uuid=gpu.uuid, evidence="kfd", used_bytes=used))
-    return found
-
-
-def _kfd_gpus(host: Host, gpus: Gpus) -> dict[int, Gpu]:
-    """GPUs by KFD's own id."""
-    found: dict[int, Gpu] = {}
-    for node in _numbers(host, f"{KFD}/topology/nodes"):
-        folder = f"{KFD}/topology/nodes/{node}"
-        try:
-            properties = kfd.parse(host.read(f"{folder}/properties"), f"{folder}/properties")
-            gpu_id = number.parse(host.read(f"{folder}/gpu_id"), f"{folder}/gpu_id")
-        except (HostError, ParseError):
-            continue  # a CPU node, or a node that this reader may not see
-        for gpu in gpus.gpus:
-            if gpu.function is not None and gpu.function.address == properties.address:
-                found[gpu_id] = gpu
-    return found
-
-
-def _numbers(host: Host, path: str) -> list[int]:
-    try:
-        return sorted(int(name) for name in host.list(path) if name.isdigit())
-    except HostError:
-        return []  # no AMD driver
 
 
 def of_devices(opened: OpenDevices, gpus: Gpus) -> list[GpuEvidence]:
@@ -84,6 +41,12 @@ def of_devices(opened: OpenDevices, gpus: Gpus) -> list[GpuEvidence]:
         GpuEvidence(uuid=gpu.uuid, evidence="fd", opened_compute=opened.compute)
         for gpu in gpus.gpus
         if gpu.vendor == "nvidia" and gpu.minor in opened.nvidia
+    ]
+    found += [
+        # The accel subsystem has no display side: whoever opens a node computes.
+        GpuEvidence(uuid=gpu.uuid, evidence="fd", opened_compute=True)
+        for gpu in gpus.gpus
+        if gpu.vendor == "intel" and gpu.minor in opened.accel
     ]
     found += _of_drm(opened, [gpu for gpu in gpus.gpus if gpu.vendor != "nvidia"])
     for gpu in gpus.gpus:
@@ -133,12 +96,3 @@ def computes(evidence: Iterable[GpuEvidence], *, nvml: bool) -> bool:
         or (entry.evidence in ("nvml", "kfd", "drm") and entry.kind != "graphics")
         for entry in evidence
     )
-
-
-def merged(parts: Iterable[Mapping[int, list[GpuEvidence]]]) -> dict[int, list[GpuEvidence]]:
-    """Evidence by PID from several origins."""
-    found: dict[int, list[GpuEvidence]] = {}
-    for part in parts:
-        for pid, entries in part.items():
-            found.setdefault(pid, []).extend(entries)
-    return found

@@ -57,7 +57,7 @@ class MemoryReader:
     def read(self, host: Host, sample: Sample) -> Outcome[Memory]:
         if sample.processes is None:
             raise HostError("absent", "/proc", "waits for the source processes")
-        now = host.now("memory")
+        now = host.now("memory.look")
         wanted = {process.key: process for process in sample.processes.processes if _wanted(process, now)}
         self._entries = {key: self._entries.get(key) or _Entry() for key in wanted}
         self._guard.keep(wanted)

@@ -17,6 +17,7 @@ from numa_exporter.sources.host import Host, HostError
 
 NVIDIA_MAJOR = 195
 DRM_MAJOR = 226
+ACCEL_MAJOR = 261
 FIRST_CONTROL_MINOR = 254
 """Minors of NVIDIA's major from here on are modeset and nvidiactl, no GPU (nv-chardev-numbers.h)."""
 FIRST_RENDER_MINOR = 128
@@ -40,10 +41,11 @@ class DrmHandle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenDevices:
-    """``nvidia`` holds minors, ``compute`` is true where nvidia-uvm or kfd is open, ``vfio`` holds the functions of
-    open groups. ``error`` says why the descriptors could not be seen."""
+    """``nvidia`` and ``accel`` hold minors, ``compute`` is true where nvidia-uvm or kfd is open, ``vfio``
+    holds the functions of open groups. ``error`` says why the descriptors could not be seen."""
 
     nvidia: frozenset[int] = frozenset()
+    accel: frozenset[int] = frozenset()
     compute: bool = False
     drm: tuple[DrmHandle, ...] = ()
     vfio: frozenset[PciAddress] = frozenset()
@@ -107,6 +109,7 @@ class _Scan:
     majors: Mapping[int, str]
     descriptors: int = 0
     nvidia: set[int] = field(default_factory=set)
+    accel: set[int] = field(default_factory=set)
     compute: bool = False
     drm: list[DrmHandle] = field(default_factory=list)
     vfio: set[PciAddress] = field(default_factory=set)
@@ -116,6 +119,7 @@ class _Scan:
     def devices(self) -> OpenDevices:
         return OpenDevices(
             nvidia=frozenset(self.nvidia),
+            accel=frozenset(self.accel),
             compute=self.compute,
             drm=tuple(self.drm),
             vfio=frozenset(self.vfio),
@@ -140,6 +144,8 @@ class _Scan:
         if driver == "nvidia":
             if minor < FIRST_CONTROL_MINOR:
                 self.nvidia.add(minor)
+        elif driver == "accel":
+            self.accel.add(minor)
         elif driver == "drm":
             self.drm.append(DrmHandle(minor=minor, client=self._client(name)))
         elif driver == "vfio":
@@ -166,7 +172,7 @@ def explain(error: HostError) -> HostError:
 
 def _majors(host: Host) -> dict[int, str]:
     """Major number to what it means here: nvidia, drm, vfio or compute."""
-    majors = {NVIDIA_MAJOR: "nvidia", DRM_MAJOR: "drm"}
+    majors = {NVIDIA_MAJOR: "nvidia", DRM_MAJOR: "drm", ACCEL_MAJOR: "accel"}
     try:
         names = proc_devices.parse_character(host.read("/proc/devices"), "/proc/devices")
     except HostError:

@@ -69,7 +69,7 @@ class ProcessesReader:
     def read(self, host: Host, sample: Sample) -> Outcome[Processes]:
         self._look += 1
         failures = Failures()
-        now = host.now("processes")
+        now = host.now("processes.look")
         own = task_stat.parse(host.read("/proc/self/stat"), "/proc/self/stat").pid
         self._update_tree(host)
         self._known = self._pass(host, failures)
@@ -129,13 +129,10 @@ class ProcessesReader:
             if known is None or (started is not None and gpus.contexts_at and started > gpus.contexts_at):
                 del contexts[pid]  # ended since, its PID perhaps given to somebody else
                 holders.lost.add(pid)
-        by_kfd = {pid: found for pid, found in gpu_evidence.of_kfd(host, gpus).items() if pid in self._known}
-        by_devices = {
-            pid: gpu_evidence.of_devices(self._scan.of(known.key), gpus) for pid, known in self._known.items()
-        }
-        for pid, entries in gpu_evidence.merged((contexts, by_kfd, by_devices)).items():
-            if entries:
-                holders.evidence[pid] = gpu_evidence.strongest(entries)
+        for pid, known in self._known.items():
+            opened = gpu_evidence.of_devices(self._scan.of(known.key), gpus)
+            if pid in contexts or opened:
+                holders.evidence[pid] = gpu_evidence.strongest([*contexts.get(pid, ()), *opened])
         return holders
 
     def _read_cgroups(self, host: Host, holders: Iterable[int], failures: Failures) -> None:

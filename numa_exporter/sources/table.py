@@ -1,5 +1,7 @@
 """Every source, in reading order: a reader may use what stands above it in the table."""
 
+from numa_exporter.sources import memory, processes, threads
+from numa_exporter.sources.cgroups import CgroupsReader
 from numa_exporter.sources.devices import DevicesReader
 from numa_exporter.sources.gpus import GpusReader
 from numa_exporter.sources.source import Source
@@ -20,6 +22,40 @@ SOURCES: tuple[Source, ...] = (
         deadline=10,
         make=lambda _: GpusReader(),
         reads="NVML, /proc/driver/nvidia, /sys/class/{kfd,drm,accel}, /sys/bus/pci/devices",
+    ),
+    Source(
+        name="processes",
+        interval=15,
+        deadline=10,
+        make=processes.make,
+        reads="/proc/PID/{stat,cgroup,cpuset,fd,fdinfo}",
+        needs=("topology", "gpus"),
+    ),
+    Source(
+        name="cgroups",
+        interval=15,
+        deadline=10,
+        make=lambda _: CgroupsReader(),
+        reads="cpuset, memory, hugetlb and cpuacct files of GPU containers in /sys/fs/cgroup",
+        needs=("topology", "processes"),
+    ),
+    Source(
+        name="threads",
+        interval=15,
+        deadline=10,
+        make=threads.make,
+        reads="sched_getaffinity, /proc/PID/task/TID/{stat,schedstat}",
+        needs=("topology", "processes"),
+        costly=True,
+    ),
+    Source(
+        name="memory",
+        interval=15,  # each process every 30 s
+        deadline=60,  # and every process has a deadline of its own
+        make=memory.make,
+        reads="/proc/PID/{status,mountinfo,maps,numa_maps}",
+        needs=("topology", "processes"),
+        costly=True,
     ),
     Source(
         name="devices",

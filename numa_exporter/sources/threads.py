@@ -40,7 +40,7 @@ class ThreadsReader:
             raise HostError("absent", "/proc", f"waits for the source {missing}")
         self._look += 1
         self._nodes = self._nodes.of(sample.topology)
-        at = host.now("threads").monotonic
+        at = host.now("threads.look").monotonic
         processes = {process.key: process for process in sample.processes.processes if not process.own}
         self._tracked = {key: tracked for key, tracked in self._tracked.items() if key in processes}
         failures = Failures()
