@@ -92,7 +92,7 @@ def _take_module(name: str, tree: Path, home: Path) -> list[str]:
     target = home / f"{name}.ko"
     content = found[0].read_bytes()
     target.write_bytes(lzma.decompress(content) if found[0].suffix == ".xz" else content)
-    query = ["modinfo", "-F", "depends", target]
+    query = ["modinfo", "-F", "depends", str(target)]
     depends = subprocess.run(query, check=True, stdout=subprocess.PIPE, text=True).stdout
     order: list[str] = []
     for dependency in filter(None, depends.strip().replace("-", "_").split(",")):

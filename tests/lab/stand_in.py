@@ -41,6 +41,6 @@ def _build(release: str, scratch: Path) -> Path:
     shutil.copytree(SOURCES, scratch / "module")
     # no BTF: it needs pahole, and nothing here reads it
     options = ["CC=gcc", "CONFIG_DEBUG_INFO_BTF_MODULES="]
-    command = ["make", "-s", "-C", makefile.parent, f"M={scratch / 'module'}", *options, "modules"]
+    command = ["make", "-s", "-C", str(makefile.parent), f"M={scratch / 'module'}", *options, "modules"]
     subprocess.run(command, check=True)
     return scratch / "module" / "stand_in.ko"
