@@ -22,7 +22,7 @@ def answers_of(
     links: Mapping[str, str] | None = None,
     devices: Mapping[str, tuple[int, int]] | None = None,
     affinity: Mapping[int, Sequence[int]] | None = None,
-    nvml: Mapping[str, Json | Refusal] | None = None,
+    nvml: "Mapping[str, Json | Refusal] | None" = None,
 ) -> dict[Question, Answer]:
     """Answers to the questions that a source would ask a host made of these.
 

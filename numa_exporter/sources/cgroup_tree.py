@@ -106,16 +106,22 @@ def directory(hierarchy: Hierarchy, path: str) -> str | None:
 
 def read_mounts(host: Host) -> tuple[Mount, ...]:
     """The mounts as the host's init sees them, for paths are logical: in a container with the host's trees mounted
-    elsewhere our own table would name other places. Without the right to see init, our own."""
+    elsewhere our own table would name other places. Without the right to see init, our own; no mounts without any."""
     for path in ("/proc/1/mountinfo", "/proc/self/mountinfo"):
         try:
             return mountinfo.parse(host.read(path), path)
-        except HostError as error:
-            last = error
-    raise last
+        except HostError:
+            continue
+    return ()
 
 
-def read_tree(mounts: Sequence[Mount]) -> CgroupTree:
+def refreshed(host: Host, tree: CgroupTree) -> CgroupTree:
+    """The tree of now: the same one, with what it knows of our own place, while the mounts are the same."""
+    now = tree_of(read_mounts(host))
+    return tree if now.hierarchies == tree.hierarchies else now
+
+
+def tree_of(mounts: Sequence[Mount]) -> CgroupTree:
     """The cgroup hierarchies among the mounts, the first mount of each."""
     found: dict[tuple[int, frozenset[str]], Hierarchy] = {}
     for mount in mounts:

@@ -30,9 +30,7 @@ class CgroupsReader:
         self._tree = CgroupTree(())
 
     def read(self, host: Host, sample: Sample) -> Outcome[Cgroups]:
-        tree = cgroup_tree.read_tree(cgroup_tree.read_mounts(host))
-        if tree.hierarchies != self._tree.hierarchies:
-            self._tree = tree
+        self._tree = cgroup_tree.refreshed(host, self._tree)
         failures = Failures()
         page_bytes = sample.topology.page_bytes if sample.topology else 4096
         by_path: dict[str, Cgroup] = {}

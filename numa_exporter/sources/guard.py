@@ -23,7 +23,7 @@ class Guard:
 
     def run(self, host: Host, key: ProcessKey, path: str, read: Callable[[], T]) -> T:
         """What ``read`` returns or raises; HostError ``stuck`` past the deadline and for a quarantined process."""
-        if key in self._quarantine:
+        if self.quarantined(key):
             raise host.give_up(path, "a read of this process got stuck before: it is left alone")
         attempt = _Attempt(read)
         thread = threading.Thread(target=attempt.run, name=f"guard {path}", daemon=True)
@@ -33,6 +33,9 @@ class Guard:
             self._quarantine.add(key)
             raise host.give_up(path, f"no answer within {self._deadline:g} s")
         return attempt.result()
+
+    def quarantined(self, key: ProcessKey) -> bool:
+        return key in self._quarantine
 
     def keep(self, keys: Collection[ProcessKey]) -> None:
         """Forget all processes but these."""

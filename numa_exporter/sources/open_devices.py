@@ -53,6 +53,7 @@ class OpenDevices:
 
 
 NOTHING_OPEN = OpenDevices()
+_VANISHED = ("gone", "absent")
 
 
 class DescriptorScan:
@@ -74,7 +75,8 @@ class DescriptorScan:
         return next((found.error for _, found in self._found.values() if found.error), None)
 
     def scan(self, host: Host, processes: Collection[ProcessKey]) -> None:
-        """One look's share of the processes; those not named are forgotten."""
+        """One look's share of the processes; those not named are forgotten. A stuck one ends the look: with a dead
+        file server there may be many, and each costs a deadline."""
         self._look += 1
         alive = set(processes)
         self._guard.keep(alive)
@@ -84,8 +86,12 @@ class DescriptorScan:
         for key in sorted(alive, key=lambda key: (self._found[key][0] if key in self._found else 0, key)):
             if left is not None and left <= 0:
                 return
+            if self._guard.quarantined(key):
+                continue
             seen = self._scan_process(host, key, majors)
             self._found[key] = (self._look, seen.devices)
+            if seen.error is not None and seen.error.word == "stuck":
+                return
             left = None if left is None else left - 1 - seen.descriptors
 
     def _scan_process(self, host: Host, key: ProcessKey, majors: Mapping[int, str]) -> "_Scan":
@@ -96,7 +102,7 @@ class DescriptorScan:
         except HostError as error:
             if error.word == "stuck":  # its thread still holds the old one
                 scan = _Scan(host=host, pid=key.pid, majors=majors)
-            scan.error = None if error.word == "gone" else explain(error)
+            scan.error = None if error.word in _VANISHED else explain(error)
         return scan
 
 
@@ -133,7 +139,7 @@ class _Scan:
             try:
                 number = self.host.device_number(f"/proc/{self.pid}/fd/{name}")
             except HostError as error:
-                if error.word != "gone":
+                if error.word not in _VANISHED:
                     raise
                 continue  # closed since it was listed
             if number is not None and number[0] in self.majors:

@@ -64,14 +64,13 @@ class ProcessesReader:
         self._known: dict[int, _Known] = {}
         self._look = 0
         self._tree = CgroupTree(())
-        self._holding: frozenset[int] = frozenset()
 
     def read(self, host: Host, sample: Sample) -> Outcome[Processes]:
         self._look += 1
         failures = Failures()
         now = host.now("processes.look")
         own = task_stat.parse(host.read("/proc/self/stat"), "/proc/self/stat").pid
-        self._update_tree(host)
+        self._tree = cgroup_tree.refreshed(host, self._tree)
         self._known = self._pass(host, failures)
         gpus = sample.gpus or Gpus(gpus=())
         times = _Times.of(sample)
@@ -91,11 +90,6 @@ class ProcessesReader:
         )
         failure = _hidden(host, holders.lost) or failures.worst("denied", "garbled") or self._scan_failure(failures)
         return Outcome(value=value, failure=failure, counts=failures.counts)
-
-    def _update_tree(self, host: Host) -> None:
-        tree = cgroup_tree.read_tree(cgroup_tree.read_mounts(host))
-        if tree.hierarchies != self._tree.hierarchies:  # keeps the search for our own cgroup
-            self._tree = tree
 
     def _pass(self, host: Host, failures: Failures) -> dict[int, _Known]:
         """Every live process but the kernel's own, with what was known of it before."""
