@@ -188,13 +188,15 @@ class ProcessMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuAccount:
-    """CPU time of one rank: the sums, and what they were at earlier moments (monotonic, oldest first) of the window
-    of the verdict. A change of home starts the window anew. ``seen_at`` is monotonic."""
+    """CPU time of one rank: the sums, what they were at earlier moments (monotonic, oldest first), and the difference
+    over the window of the verdict. A change of home starts the window anew. ``seen_at`` is monotonic."""
 
     home: NodeSet
     seen_at: float
     cpu: CpuTime = field(default_factory=CpuTime)
     looks: tuple[tuple[float, CpuTime], ...] = ()
+    window: CpuTime = field(default_factory=CpuTime)
+    window_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

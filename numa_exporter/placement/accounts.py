@@ -7,9 +7,10 @@ same key and goes on where it stopped.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from numa_exporter.model.ids import Locality, NodeSet, ProcessKey, RankKey
+from numa_exporter.model.ids import ProcessKey, RankKey
 from numa_exporter.model.placement import CpuAccount, CpuTime, ProcessMark
 from numa_exporter.model.processes import ProcessThreads
+from numa_exporter.placement.locality import Home
 
 KEPT_SECONDS = 3600.0
 
@@ -57,37 +58,41 @@ def marked(
 def credited(
     account: CpuAccount | None,
     step: Step,
-    localities: Mapping[int, Locality | None],
-    home: NodeSet,
+    home: Home,
     now: float,
     window_seconds: float,
 ) -> CpuAccount:
-    """The account after an interval. ``now`` is monotonic; the localities are those of ``home``."""
+    """The account after an interval. ``now`` is monotonic."""
     before = account.cpu if account else CpuTime()
     seconds = dict(before.seconds)
     for node, spent in step.seconds.items():
-        key = (node, localities.get(node))
+        key = (node, home.on_cpu.get(node))
         seconds[key] = seconds.get(key, 0.0) + spent
     cpu = CpuTime(seconds=seconds, moved_seconds=before.moved_seconds + step.moved_seconds)
-    looks = account.looks if account and account.home == home else ()
-    return CpuAccount(home=home, seen_at=now, cpu=cpu, looks=(*_recent(looks, now - window_seconds), (now, cpu)))
-
-
-def window(account: CpuAccount) -> tuple[CpuTime, float]:
-    """CPU time since the oldest look of the window, and the seconds that it covers."""
-    then, before = account.looks[0]
-    spent = {
-        key: seconds - before.seconds.get(key, 0.0)
-        for key, seconds in account.cpu.seconds.items()
-        if seconds > before.seconds.get(key, 0.0)
-    }
-    moved = account.cpu.moved_seconds - before.moved_seconds
-    return CpuTime(seconds=spent, moved_seconds=moved), account.seen_at - then
+    looks = account.looks if account and account.home == home.nodes else ()
+    recent = (*_recent(looks, now - window_seconds), (now, cpu))
+    then, at_first = recent[0]
+    return CpuAccount(
+        home=home.nodes,
+        seen_at=now,
+        cpu=cpu,
+        looks=recent,
+        window=_difference(cpu, at_first),
+        window_seconds=now - then,
+    )
 
 
 def kept(accounts: Mapping[RankKey, CpuAccount], now: float) -> dict[RankKey, CpuAccount]:
     """The accounts without those of ranks that are long gone."""
     return {key: account for key, account in accounts.items() if now - account.seen_at <= KEPT_SECONDS}
+
+
+def _difference(cpu: CpuTime, before: CpuTime) -> CpuTime:
+    spent = {key: seconds - before.seconds.get(key, 0.0) for key, seconds in cpu.seconds.items()}
+    return CpuTime(
+        seconds={key: seconds for key, seconds in spent.items() if seconds > 0},
+        moved_seconds=cpu.moved_seconds - before.moved_seconds,
+    )
 
 
 def _recent(looks: Sequence[tuple[float, CpuTime]], since: float) -> Sequence[tuple[float, CpuTime]]:

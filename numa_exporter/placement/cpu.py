@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from numa_exporter.model.ids import CpuSet, Locality, NodeSet
+from numa_exporter.model.ids import CpuSet, Locality
 from numa_exporter.model.placement import Machine
 from numa_exporter.model.processes import ProcessThreads, ThreadGroup
-from numa_exporter.placement.locality import counted, cpus_by_node, localities
+from numa_exporter.placement.locality import Home, counted, cpus_by_node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,18 +28,18 @@ class CpuSide:
     escaped: Escaped | None
 
 
-def cpu_side(machine: Machine, home: NodeSet, processes: Sequence[ProcessThreads]) -> CpuSide:
+def cpu_side(machine: Machine, home: Home, processes: Sequence[ProcessThreads]) -> CpuSide:
     """The processes of one rank together."""
     groups = tuple(group for process in processes for group in process.groups)
-    known = bool(home and groups)
+    known = bool(home.nodes and groups)
     windows = [process.window for process in processes if process.window]
     union: CpuSet = frozenset().union(*(group.allowed for group in groups))
     return CpuSide(
         groups=groups,
         window=max(windows, default=None),
-        allowed=counted(machine, home, cpus_by_node(machine, union)) if known else None,
-        ran=counted(machine, home, _ran_on(groups)) if known and windows else None,
-        escaped=_escaped(processes, _remote_cpus(machine, home)) if known and windows else None,
+        allowed=counted(machine, home.on_cpu, cpus_by_node(machine, union)) if known else None,
+        ran=counted(machine, home.on_cpu, _ran_on(groups)) if known and windows else None,
+        escaped=_escaped(processes, home.remote_cpus) if known and windows else None,
     )
 
 
@@ -49,11 +49,6 @@ def _ran_on(groups: Iterable[ThreadGroup]) -> dict[int, int]:
         for node, count in group.ran_on.items():
             by_node[node] = by_node.get(node, 0) + count
     return by_node
-
-
-def _remote_cpus(machine: Machine, home: NodeSet) -> CpuSet:
-    of = localities(machine, home)
-    return frozenset(cpu for placed in machine.nodes if of[placed.id] == "remote" for cpu in placed.online_cpus)
 
 
 def _escaped(processes: Iterable[ProcessThreads], remote: CpuSet) -> Escaped:

@@ -7,7 +7,7 @@ from numa_exporter.formats.pci_path import class_between, components
 from numa_exporter.model.ids import Locality
 from numa_exporter.model.machine import Device, PciFunction
 from numa_exporter.model.placement import DevicePath, Machine, PlacedDevice, PlacedGpu, Tally
-from numa_exporter.placement.locality import counted
+from numa_exporter.placement.locality import counted, localities
 
 PEERS = ("nic", "rdma", "nvme")
 NETWORK = ("nic", "rdma")
@@ -30,7 +30,7 @@ def place_device(device: Device, machine: Machine, interrupts: Tally[tuple[str, 
     by_locality: dict[Locality, int] | None = None
     if own and device.interrupts is not None and interrupts is not None:
         fired = {placed.id: int(interrupts.total.get((device.name, placed.id), 0)) for placed in machine.nodes}
-        by_locality = counted(machine, frozenset(own.nearest), fired)
+        by_locality = counted(machine, localities(machine, frozenset(own.nearest)), fired)
     return PlacedDevice(device=device, socket=own.socket if own else None, interrupts=by_locality)
 
 

@@ -16,25 +16,26 @@ BEST_FIRST: tuple[Evidence, ...] = ("nvml", "kfd", "drm", "fd", "kubelet", "vfio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """``sized`` is false where used bytes are not known for each: then every context is main."""
+    """``main`` are the UUIDs of the main ones. ``sized`` is false where used bytes are not known for each: then every
+    context is main."""
 
-    holdings: tuple[Holding, ...]
-    sized: bool
-
-    @property
-    def main(self) -> frozenset[str]:
-        return frozenset(holding.uuid for holding in self.holdings if holding.role == "main")
+    holdings: tuple[Holding, ...] = ()
+    main: frozenset[str] = frozenset()
+    sized: bool = True
 
 
 def holdings_of(evidence: Sequence[GpuEvidence], machine: Machine, nvml_ever: bool, settings: Settings) -> Holdings:
     """``nvml_ever``: whether NVML answered at any time since the start; only without it open files tell of NVIDIA."""
     contexts = _contexts(evidence, machine, nvml_ever)
+    if not contexts:
+        return Holdings()
     sizes = {uuid: _used_bytes(rows) for uuid, rows in contexts.items()}
     roles = _roles(sizes, settings)
     return Holdings(
         holdings=tuple(
             _holding(rows, roles[uuid]) for uuid in sorted(contexts) for rows in _by_instance(contexts[uuid])
         ),
+        main=frozenset(uuid for uuid, role in roles.items() if role == "main"),
         sized=_sized(sizes),
     )
 
@@ -94,13 +95,13 @@ def _used_bytes(rows: Iterable[GpuEvidence]) -> int | None:
 
 
 def _sized(sizes: Mapping[str, int | None]) -> bool:
-    return all(used is not None for used in sizes.values()) and (not sizes or any(sizes.values()))
+    return all(used is not None for used in sizes.values()) and any(sizes.values())
 
 
 def _roles(sizes: Mapping[str, int | None], settings: Settings) -> dict[str, Role]:
     if not _sized(sizes):
         return dict.fromkeys(sizes, "main")
-    largest = max((used or 0 for used in sizes.values()), default=0)
+    largest = max(used or 0 for used in sizes.values())
     least = max(settings.gpu_min_holding_bytes, settings.gpu_min_holding_ratio * largest)
     return {
         uuid: "main" if used is not None and (used == largest or used >= least) else "stray"

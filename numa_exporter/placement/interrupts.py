@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from numa_exporter.model.ids import Locality
+from numa_exporter.formats.pci_address import PciAddress
 from numa_exporter.model.placement import Machine, Tally
 from numa_exporter.placement.devices import NETWORK
+from numa_exporter.placement.locality import Home
 
 _NEAR = ("PIX", "PXB")
 
@@ -19,25 +20,25 @@ class Fired:
     seconds: float
 
 
+def near_nics(machine: Machine) -> dict[str, tuple[str, ...]]:
+    """The NICs at PIX or PXB of each GPU. eth0 and mlx5_0 of one PCI function are one."""
+    functions = {placed.device.name: placed.device.function.address for placed in machine.devices}
+    near: dict[str, dict[PciAddress, str]] = {}
+    for path in machine.paths:
+        if path.peer_class in NETWORK and path.path in _NEAR:
+            near.setdefault(path.uuid, {})[functions[path.peer]] = path.peer
+    return {uuid: tuple(names.values()) for uuid, names in near.items()}
+
+
 def fired(
-    machine: Machine,
-    uuids: Iterable[str],
-    localities: Mapping[int, Locality | None],
-    tally: Tally[tuple[str, int]] | None,
+    near: Mapping[str, Iterable[str]], uuids: Iterable[str], home: Home, tally: Tally[tuple[str, int]] | None
 ) -> Fired | None:
-    """None without a near NIC or before the second reading. eth0 and mlx5_0 of one PCI function count once."""
-    own = frozenset(uuids)
-    near = {
-        path.peer for path in machine.paths if path.uuid in own and path.peer_class in NETWORK and path.path in _NEAR
-    }
-    by_function = {
-        placed.device.function.address: placed.device.name
-        for placed in machine.devices
-        if placed.device.name in near and placed.device.interrupts is not None
-    }
-    if tally is None or not tally.seconds or not by_function:
+    """None without a near NIC whose interrupts are known, or before the second reading."""
+    if tally is None or not tally.seconds:
         return None
-    names = frozenset(by_function.values())
+    names = frozenset(name for uuid in uuids for name in near.get(uuid, ()))
     served = {key: count for key, count in tally.step.items() if key[0] in names}
-    remote = sum(count for (_, node), count in served.items() if localities.get(node) == "remote")
+    if not served:
+        return None
+    remote = sum(count for (_, node), count in served.items() if home.on_cpu.get(node) == "remote")
     return Fired(remote=int(remote), total=int(sum(served.values())), seconds=tally.seconds)

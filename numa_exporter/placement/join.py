@@ -1,7 +1,8 @@
 """The join: what a Sample means. The one value that every reader of a host gets."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 from numa_exporter.model.ids import ProcessKey, RankKey
 from numa_exporter.model.placement import CpuAccount, Ledger, Placement, ProcessMark, Rank, Tally, Workload
@@ -10,7 +11,8 @@ from numa_exporter.model.sample import Sample
 from numa_exporter.model.thresholds import Settings
 from numa_exporter.placement import stuck
 from numa_exporter.placement.accounts import Step, kept, marked
-from numa_exporter.placement.locality import counted, cpus_by_node, home_of
+from numa_exporter.placement.interrupts import near_nics
+from numa_exporter.placement.locality import Home, counted, cpus_by_node, home
 from numa_exporter.placement.machine import place_machine
 from numa_exporter.placement.memory import sharers
 from numa_exporter.placement.ownership import ownership
@@ -18,6 +20,7 @@ from numa_exporter.placement.plan import Plan, plans
 from numa_exporter.placement.rank import Cast, Scene, place_rank
 from numa_exporter.placement.tally import advance
 
+Homes = Callable[[tuple[str, ...]], Home]
 CgroupTally = Tally[tuple[str, int]] | None
 
 
@@ -36,18 +39,21 @@ def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
     machine, tallies = place_machine(sample, sample.topology, stuck.known_gpus(sample, ledger), ledger)
     holdings = stuck.holdings(sample, ledger)
     owners = ownership(sample, machine, ledger, holdings, settings)
-    planned = plans(owners.members, machine)
+    planned = plans(owners.members)
     scene = Scene(
         sample=sample,
         machine=machine,
         ledger=ledger,
         settings=settings,
         interrupts=tallies.interrupts,
+        near_nics=near_nics(machine),
         shared_by=_sharers(planned, sample),
     )
     cgroups = _cgroup_seconds(sample, machine.node_of_cpu, ledger.cgroups)
     observed = frozenset(observer.workload for observer in owners.observers)
-    placed = [_place(scene, plan, cgroups if plan.key not in observed else None) for plan in planned]
+    # Hundreds of containers have a handful of homes between them.
+    homes: Homes = cache(partial(home, machine))
+    placed = [_place(scene, homes, plan, cgroups if plan.key not in observed else None) for plan in planned]
     accounts = {key: account for _, own in placed for key, account in own.items()}
     return replace(
         nothing,
@@ -68,11 +74,12 @@ def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
     )
 
 
-def _place(scene: Scene, plan: Plan, exact: CgroupTally) -> tuple[Workload, dict[RankKey, CpuAccount]]:
+def _place(scene: Scene, homes: Homes, plan: Plan, exact: CgroupTally) -> tuple[Workload, dict[RankKey, CpuAccount]]:
     cgroup = _cgroup(scene.sample, plan.directory)
-    placed = [place_rank(scene, cast) for cast in _casts(scene, plan, cgroup, exact)]
+    placed = [place_rank(scene, cast) for cast in _casts(homes, plan, cgroup, exact)]
     ranks = tuple(rank for rank, _ in placed if rank.key.uuid is not None)
     helpers: Rank | None = next((rank for rank, _ in placed if rank.key.uuid is None), None)
+    whole = homes(plan.gpus)
     workload = Workload(
         key=plan.key,
         pod_uid=plan.path.pod_uid,
@@ -86,8 +93,8 @@ def _place(scene: Scene, plan: Plan, exact: CgroupTally) -> tuple[Workload, dict
         helpers=helpers,
         gpus=tuple(sorted({uuid for rank in ranks for uuid in rank.gpus})),
         cpuset_by_locality=(
-            counted(scene.machine, plan.home, cpus_by_node(scene.machine, cgroup.cpus))
-            if cgroup and cgroup.cpus is not None and plan.home
+            counted(scene.machine, whole.on_cpu, cpus_by_node(scene.machine, cgroup.cpus))
+            if cgroup and cgroup.cpus is not None and whole.nodes
             else None
         ),
         notes=plan.groups.notes,
@@ -95,7 +102,7 @@ def _place(scene: Scene, plan: Plan, exact: CgroupTally) -> tuple[Workload, dict
     return workload, {rank.key: account for rank, account in placed}
 
 
-def _casts(scene: Scene, plan: Plan, cgroup: Cgroup | None, exact: CgroupTally) -> Iterable[Cast]:
+def _casts(homes: Homes, plan: Plan, cgroup: Cgroup | None, exact: CgroupTally) -> Iterable[Cast]:
     groups = plan.groups
     alone = len(groups.ranks) == 1 and not groups.helpers
     for group in groups.ranks:
@@ -103,8 +110,7 @@ def _casts(scene: Scene, plan: Plan, cgroup: Cgroup | None, exact: CgroupTally) 
         yield Cast(
             key=RankKey(workload=plan.key, uuid=group.uuid),
             gpus=gpus,
-            beside=gpus,
-            home=home_of(scene.machine, gpus),
+            home=homes(gpus),
             members=group.members,
             cgroup=cgroup,
             exact=_exact(exact, cgroup) if alone else None,
@@ -113,8 +119,7 @@ def _casts(scene: Scene, plan: Plan, cgroup: Cgroup | None, exact: CgroupTally) 
         yield Cast(
             key=RankKey(workload=plan.key, uuid=None),
             gpus=(),
-            beside=plan.gpus,
-            home=plan.home,
+            home=homes(plan.gpus),
             members=groups.helpers,
             cgroup=cgroup,
         )

@@ -1,60 +1,76 @@
-"""Locality of a node against a home, and the homes themselves."""
+"""Locality: what a node is to a home."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from numa_exporter.model.ids import CpuSet, Locality, NodeSet
 from numa_exporter.model.placement import Machine, PlacedNode
 from numa_exporter.placement.nodes import nearest
 
-
-def home_of(machine: Machine, uuids: Iterable[str]) -> NodeSet:
-    """The union of the GPUs' affinities; empty where one of them is unknown."""
-    placed = [machine.gpu(uuid) for uuid in uuids]
-    if not all(gpu and gpu.affinity for gpu in placed):
-        return frozenset()
-    return frozenset(node for gpu in placed if gpu for node in gpu.affinity)
+Localities = Mapping[int, Locality | None]
+"""Locality of every node. None where it cannot be told: no home, or a node as near to one socket as to another."""
 
 
-def memory_home_of(machine: Machine, home: NodeSet) -> NodeSet:
-    """The home nodes that have memory; a home without any keeps its memory on the nearest nodes that have some."""
-    own = frozenset(placed.id for placed in machine.nodes if placed.id in home and placed.has_memory)
-    if own or not home:
-        return own
-    # A GPU's memory is nobody's ordinary memory, however near it is.
-    candidates = [placed for placed in machine.nodes if placed.has_memory and placed.kind != "gpu"]
-    return frozenset(near for placed in machine.nodes if placed.id in home for near in nearest(placed.node, candidates))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """A home with everything that is set against it. ``nodes`` is empty where an affinity is unknown.
 
-
-def localities(machine: Machine, home: NodeSet, own_gpus: Iterable[str] = ()) -> dict[int, Locality | None]:
-    """Locality of every node. None where it cannot be told: no home, or a node as near to one socket as to another.
-
-    Where sockets are unknown only ``local`` and ``remote`` exist. ``own_gpus``: whose memory nodes are ``device``.
+    ``on_cpu`` is for threads; ``in_memory`` for pages, against ``memory_nodes``; ``remote_cpus`` are online.
+    ``indistinct``: it covers every socket of several, so that nothing can be told.
     """
-    nodes = {placed.id: placed for placed in machine.nodes}
-    if not home:
-        return dict.fromkeys(nodes)
-    home_sockets = frozenset(nodes[node].socket for node in home if node in nodes) - {None}
+
+    nodes: NodeSet
+    memory_nodes: NodeSet
+    on_cpu: Localities
+    in_memory: Localities
+    remote_cpus: CpuSet
+    indistinct: bool
+
+
+def home(machine: Machine, uuids: Iterable[str]) -> Home:
+    """The home of whoever computes on these GPUs: the union of their affinities."""
+    own = frozenset(uuids)
+    nodes = _union(machine, own)
+    memory_nodes = _memory_nodes(machine, nodes)
+    on_cpu = localities(machine, nodes)
+    return Home(
+        nodes=nodes,
+        memory_nodes=memory_nodes,
+        on_cpu=on_cpu,
+        in_memory=localities(machine, memory_nodes, own),
+        remote_cpus=frozenset().union(*(each.online_cpus for each in machine.nodes if on_cpu[each.id] == "remote")),
+        indistinct=_covers_all(machine, nodes),
+    )
+
+
+def localities(machine: Machine, nodes: NodeSet, own_gpus: frozenset[str] = frozenset()) -> dict[int, Locality | None]:
+    """Against these home nodes. Where sockets are unknown only ``local`` and ``remote`` exist.
+
+    ``own_gpus``: whose memory nodes are ``device``.
+    """
+    sockets = frozenset(placed.socket for placed in machine.nodes if placed.id in nodes) - {None}
+    if not nodes:
+        return {placed.id: None for placed in machine.nodes}
     of_cpu_node: dict[int, Locality] = {
-        placed.id: "local" if placed.id in home else "socket" if placed.socket in home_sockets else "remote"
+        placed.id: "local" if placed.id in nodes else "socket" if placed.socket in sockets else "remote"
         for placed in machine.nodes
         if placed.kind == "cpu"
     }
     found: dict[int, Locality | None] = dict(of_cpu_node)
     for placed in machine.nodes:
         if placed.kind == "memory":
-            found[placed.id] = "local" if placed.id in home else _of_memory_node(placed, of_cpu_node, home_sockets)
+            found[placed.id] = "local" if placed.id in nodes else _of_memory_node(placed, of_cpu_node, bool(sockets))
         elif placed.kind == "gpu":
-            found[placed.id] = _of_gpu_node(placed, machine, of_cpu_node, frozenset(own_gpus))
+            found[placed.id] = _of_gpu_node(placed, machine, of_cpu_node, own_gpus)
     return found
 
 
-def counted(machine: Machine, home: NodeSet, by_node: Mapping[int, int]) -> dict[Locality, int]:
+def counted(machine: Machine, of: Localities, by_node: Mapping[int, int]) -> dict[Locality, int]:
     """Counts by locality with the known zeros: local and remote always, socket where a socket has several nodes."""
     found: dict[Locality, int] = {"local": 0}
     if any(len(socket.nodes) > 1 for socket in machine.sockets):
         found["socket"] = 0
     found["remote"] = 0
-    of = localities(machine, home)
     for node, count in by_node.items():
         locality = of.get(node)
         if locality is not None:
@@ -64,34 +80,45 @@ def counted(machine: Machine, home: NodeSet, by_node: Mapping[int, int]) -> dict
 
 def cpus_by_node(machine: Machine, cpus: CpuSet) -> dict[int, int]:
     """How many online CPUs of a set each node has."""
-    shares = ((placed.id, len(placed.online_cpus & cpus)) for placed in machine.nodes)
+    shares = ((placed.id, len(placed.online_cpus & cpus)) for placed in machine.nodes if placed.online_cpus)
     return {node: count for node, count in shares if count}
 
 
-def covers_all(machine: Machine, home: NodeSet) -> bool:
-    """Whether a home covers every socket of several: then nothing can be told.
+def _union(machine: Machine, uuids: Iterable[str]) -> NodeSet:
+    affinities = [gpu.affinity if (gpu := machine.gpu(uuid)) else () for uuid in uuids]
+    return frozenset(node for nodes in affinities for node in nodes) if all(affinities) else frozenset()
 
-    Where sockets are unknown: every node of several, or the one node that spans packages (NPS0). A single node whose
-    CPUs all claim their own package is a virtual machine without topology: nothing is remote there.
+
+def _memory_nodes(machine: Machine, nodes: NodeSet) -> NodeSet:
+    """The home nodes that have memory; a home without any keeps its memory on the nearest nodes that have some."""
+    own = frozenset(placed.id for placed in machine.nodes if placed.id in nodes and placed.has_memory)
+    if own or not nodes:
+        return own
+    # A GPU's memory is nobody's ordinary memory, however near it is.
+    others = [placed for placed in machine.nodes if placed.has_memory and placed.kind != "gpu"]
+    return frozenset(near for placed in machine.nodes if placed.id in nodes for near in nearest(placed.node, others))
+
+
+def _covers_all(machine: Machine, nodes: NodeSet) -> bool:
+    """Where sockets are unknown: every node of several, or the one node that spans packages (NPS0).
+
+    A single node whose CPUs all claim their own package is a virtual machine without topology: nothing is remote.
     """
     with_cpus = [placed for placed in machine.nodes if placed.kind == "cpu"]
     if machine.sockets:
-        reached = {placed.socket for placed in with_cpus if placed.id in home}
+        reached = {placed.socket for placed in with_cpus if placed.id in nodes}
         return len(machine.sockets) > 1 and len(reached) == len(machine.sockets)
-    if not home.issuperset(placed.id for placed in with_cpus):
+    if not nodes.issuperset(placed.id for placed in with_cpus):
         return False
     return len(with_cpus) > 1 or machine.sockets_unknown == "node_spans_packages"
 
 
-def _of_memory_node(
-    placed: PlacedNode, of_cpu_node: Mapping[int, Locality], home_sockets: frozenset[int | None]
-) -> Locality | None:
+def _of_memory_node(placed: PlacedNode, of_cpu_node: Mapping[int, Locality], sockets_known: bool) -> Locality | None:
     """At best ``socket``: nobody computes there."""
     found = {of_cpu_node[node] for node in placed.nearest}
     if found == {"remote"}:
         return "remote"
-    near = bool(found) and "remote" not in found
-    return "socket" if near and home_sockets else None
+    return "socket" if found and "remote" not in found and sockets_known else None
 
 
 def _of_gpu_node(

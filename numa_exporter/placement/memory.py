@@ -1,13 +1,13 @@
 """Memory side of a rank: the pages that its processes map, whose they are, and how well their share is known."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal
 
-from numa_exporter.model.ids import Backing, Locality, ProcessKey
+from numa_exporter.model.ids import Backing, ProcessKey
 from numa_exporter.model.processes import ClassEstimate, MappedMemory
+from numa_exporter.placement.locality import Localities
 
 ByNode = Mapping[int, int]
 PRIVATE: tuple[Backing, ...] = ("anon", "shmem_anon", "hugetlb", "driver")
@@ -50,9 +50,10 @@ class MemorySide:
 
 def sharers(ranks: Iterable[Iterable[ProcessKey]], memory: Mapping[ProcessKey, MappedMemory]) -> Mapping[str, int]:
     """How many ranks of the machine map each segment."""
-    count: Counter[str] = Counter()
+    count: dict[str, int] = {}
     for processes in ranks:
-        count.update({segment for key in processes if key in memory for segment in memory[key].segments})
+        for segment in {segment for key in processes if key in memory for segment in memory[key].segments}:
+            count[segment] = count.get(segment, 0) + 1
     return count
 
 
@@ -79,7 +80,7 @@ def memory_side(processes: Sequence[MappedMemory], shared_by: Mapping[str, int])
     )
 
 
-def share_of(pieces: Iterable[Piece], localities: Mapping[int, Locality | None]) -> Share:
+def share_of(pieces: Iterable[Piece], localities: Localities) -> Share:
     """Remote bytes over all bytes but those on the rank's own GPUs.
 
     Pages on a node whose locality cannot be told count as considered: the ratio is then the least that it can be.
@@ -109,11 +110,11 @@ def _half_width(parts: Sequence[tuple[int, int, Piece]], considered: int) -> flo
     return 1.96 * sqrt(variance) + abs(shift)
 
 
-def _considered(piece: Piece, localities: Mapping[int, Locality | None]) -> int:
+def _considered(piece: Piece, localities: Localities) -> int:
     return sum(count for node, count in piece.by_node.items() if localities.get(node) != "device")
 
 
-def _remote(piece: Piece, localities: Mapping[int, Locality | None]) -> int:
+def _remote(piece: Piece, localities: Localities) -> int:
     return sum(count for node, count in piece.by_node.items() if localities.get(node) == "remote")
 
 
@@ -156,9 +157,10 @@ def _sum(parts: Iterable[ByNode]) -> dict[int, int]:
 
 
 def _policy_bytes(processes: Iterable[MappedMemory]) -> Mapping[str, int] | None:
-    total: Counter[str] = Counter()
+    total: dict[str, int] = {}
     for process in processes:
         if process.policy_bytes is None:
             return None
-        total.update(process.policy_bytes)
+        for policy, count in process.policy_bytes.items():
+            total[policy] = total.get(policy, 0) + count
     return total

@@ -9,7 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from numa_exporter.model.ids import Dimension, Locality, NodeSet
-from numa_exporter.model.placement import CpuTime, Machine, Rank
+from numa_exporter.model.placement import CpuAccount, CpuTime, Machine
+from numa_exporter.placement.cpu import CpuSide
+from numa_exporter.placement.interrupts import Fired
+from numa_exporter.placement.locality import Home
 from numa_exporter.placement.memory import MemorySide, Share, share_of
 
 
@@ -34,28 +37,27 @@ def ratios(shares: Mapping[Dimension, Share]) -> Misalignment:
     )
 
 
-def cpu_shares(rank: Rank) -> dict[Dimension, Share]:
+def cpu_shares(account: CpuAccount, cpu: CpuSide, interrupts: Fired | None) -> dict[Dimension, Share]:
     """CPU time of the window, the CPUs that masks allow, and interrupts of near NICs."""
-    shares: dict[Dimension, Share] = {"cpu_time": _cpu_time(rank.cpu_window)}
-    if rank.allowed_cpus is not None:
-        shares["cpu_mask"] = _counted(rank.allowed_cpus)
-    if rank.interrupts is not None:
-        remote, total = rank.interrupts
-        shares["irq"] = Share(remote=remote, considered=total, half_width=None)
+    shares: dict[Dimension, Share] = {"cpu_time": _cpu_time(account.window)}
+    if cpu.allowed is not None:
+        shares["cpu_mask"] = _counted(cpu.allowed.items())
+    if interrupts is not None:
+        shares["irq"] = Share(remote=interrupts.remote, considered=interrupts.total, half_width=None)
     return shares
 
 
-def memory_shares(rank: Rank, machine: Machine, memory: MemorySide, mems: NodeSet | None) -> dict[Dimension, Share]:
+def memory_shares(machine: Machine, home: Home, memory: MemorySide, mems: NodeSet | None) -> dict[Dimension, Share]:
     """Pages, unless the shares of a process are withheld, and the nodes that the cpuset allows."""
     shares: dict[Dimension, Share] = {}
     if memory.mapped is not None and memory.withheld is None:
-        shares["memory"] = share_of(memory.private, rank.mapped_locality)
-        shares["host_buffers"] = share_of(memory.host_buffers, rank.mapped_locality)
-        shares["shared_memory"] = share_of(memory.shared, rank.mapped_locality)
+        shares["memory"] = share_of(memory.private, home.in_memory)
+        shares["host_buffers"] = share_of(memory.host_buffers, home.in_memory)
+        shares["shared_memory"] = share_of(memory.shared, home.in_memory)
     if mems is not None:
         # Nodes, not bytes: which of them a page comes from is not the mask's choice.
         ordinary = (placed.id for placed in machine.nodes if placed.has_memory and placed.kind != "gpu")
-        shares["memory_mask"] = _counted(Counter(rank.mapped_locality.get(node) for node in ordinary if node in mems))
+        shares["memory_mask"] = _counted((home.in_memory[node], 1) for node in ordinary if node in mems)
     return shares
 
 
@@ -80,6 +82,9 @@ def _cpu_time(spent: CpuTime) -> Share:
     return Share(remote=remote, considered=total, half_width=spent.moved_seconds / (2 * total) if total else None)
 
 
-def _counted(by_locality: Mapping[Locality, int] | Mapping[Locality | None, int]) -> Share:
-    considered = sum(count for locality, count in by_locality.items() if locality != "device")
-    return Share(remote=dict(by_locality).get("remote", 0), considered=considered, half_width=None)
+def _counted(counts: Iterable[tuple[Locality | None, int]]) -> Share:
+    remote = considered = 0
+    for locality, count in counts:
+        considered += count
+        remote += count if locality == "remote" else 0
+    return Share(remote=remote, considered=considered, half_width=None)

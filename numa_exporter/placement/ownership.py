@@ -50,7 +50,7 @@ def ownership(
     members: dict[WorkloadKey, list[Member]] = {}
     observers: list[Observer] = []
     nobodys = 0
-    for process in sorted(sample.processes.processes, key=lambda process: process.key):
+    for process in sorted(sample.processes.processes, key=lambda process: process.key.pid):
         key = key_of(process.cgroup)
         if key is not None and excluded(key, settings):
             continue

@@ -4,27 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from numa_exporter.formats.workload_path import WorkloadPath
-from numa_exporter.model.ids import NodeSet, WorkloadKey
-from numa_exporter.model.placement import Machine
-from numa_exporter.placement.locality import home_of
+from numa_exporter.model.ids import WorkloadKey
 from numa_exporter.placement.ownership import Member
 from numa_exporter.placement.ranks import Groups, group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A workload to place. ``gpus`` and ``home`` are those of its ranks together; of a container without a GPU, those
-    of its pod. ``directory`` is the container's cgroup."""
+    """A workload to place. ``gpus`` are those of its ranks together; of a container without a GPU, those of its pod.
+    ``directory`` is the container's cgroup."""
 
     key: WorkloadKey
     path: WorkloadPath
     directory: str | None
     groups: Groups
     gpus: tuple[str, ...]
-    home: NodeSet
 
 
-def plans(members: Mapping[WorkloadKey, tuple[Member, ...]], machine: Machine) -> tuple[Plan, ...]:
+def plans(members: Mapping[WorkloadKey, tuple[Member, ...]]) -> tuple[Plan, ...]:
     """The workloads that hold a GPU, and the other containers of their pods."""
     groups = {key: group(own) for key, own in members.items()}
     gpus_of_pod: dict[str, frozenset[str]] = {}
@@ -45,7 +42,6 @@ def plans(members: Mapping[WorkloadKey, tuple[Member, ...]], machine: Machine) -
                     directory=own[0].process.container_cgroup,
                     groups=groups[key],
                     gpus=tuple(sorted(gpus)),
-                    home=home_of(machine, gpus),
                 )
             )
     return tuple(found)
