@@ -25,8 +25,17 @@ def series(metric: str, /, *labels: Mapping[str, str], **more: str) -> str:
 
 
 def steps(*parts: tuple[int, float | None]) -> str:
-    """A gauge: (minutes, value) after one another; None where nothing is exposed."""
-    return " ".join(f"_x{minutes}" if value is None else f"{value}x{minutes - 1}" for minutes, value in parts)
+    """A gauge: (minutes, value) after one another; None where it is not exposed, which a scrape marks as stale."""
+    notation, shown = [], False
+    for minutes, value in parts:
+        if value is not None:
+            notation.append(f"{value}x{minutes - 1}")
+        elif shown:
+            notation.append(f"stale _x{minutes - 1}" if minutes > 1 else "stale")
+        else:
+            notation.append(f"_x{minutes}")
+        shown = value is not None
+    return " ".join(notation)
 
 
 def counting(*parts: tuple[int, float]) -> str:
