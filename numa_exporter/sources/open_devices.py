@@ -83,7 +83,7 @@ class DescriptorScan:
         self._found = {key: found for key, found in self._found.items() if key in alive}
         majors = _majors(host)
         left = self._budget
-        for key in sorted(alive, key=lambda key: (self._found[key][0] if key in self._found else 0, key)):
+        for key in sorted(alive, key=self._turn):
             if left is not None and left <= 0:
                 return
             if self._guard.quarantined(key):
@@ -93,6 +93,11 @@ class DescriptorScan:
             if seen.error is not None and seen.error.word == "stuck":
                 return
             left = None if left is None else left - 1 - seen.descriptors
+
+    def _turn(self, key: ProcessKey) -> tuple[int, int, int]:
+        """Those never scanned first, the youngest of them before the others; then the one scanned longest ago."""
+        last = self._found[key][0] if key in self._found else 0
+        return last, -key.start_ticks, key.pid
 
     def _scan_process(self, host: Host, key: ProcessKey, majors: Mapping[int, str]) -> "_Scan":
         scan = _Scan(host=host, pid=key.pid, majors=majors)

@@ -4,7 +4,7 @@ One pass over /proc reads every stat, which names the process: PID and start tim
 that name: the cgroup is read again for GPU processes at each look and for the others in rotation.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from numa_exporter.formats import proc_cgroup, proc_status, task_stat, workload_path
@@ -75,7 +75,7 @@ class ProcessesReader:
         gpus = sample.gpus or Gpus(gpus=())
         times = _Times.of(sample)
         holders = self._holders(host, gpus, times)
-        self._read_cgroups(host, holders.evidence, failures)
+        self._read_cgroups(host, holders, failures)
         processes = [
             self._process(host, known, holders.evidence.get(known.key.pid, ()), times, own)
             for known in self._concerned(holders.evidence, nvml=gpus.nvml)
@@ -129,18 +129,21 @@ class ProcessesReader:
                 holders.evidence[pid] = gpu_evidence.strongest([*contexts.get(pid, ()), *opened])
         return holders
 
-    def _read_cgroups(self, host: Host, holders: Iterable[int], failures: Failures) -> None:
+    def _read_cgroups(self, host: Host, holders: _Holders, failures: Failures) -> None:
         """Reads who is new, who holds a GPU, and whose turn it is; a failed reading is tried again at each look."""
-        holders = set(holders)
         for pid, known in list(self._known.items()):
             turn = (pid + self._look) % REREAD_LOOKS == 0
-            if known.workload is not None and pid not in holders and not turn:
+            if known.workload is not None and pid not in holders.evidence and not turn:
                 continue
             try:
                 self._read_cgroup(host, known)
             except (HostError, ParseError) as error:
                 failures.add(error)
                 known.workload, known.container, known.error = None, None, error
+                if isinstance(error, HostError) and error.word == "gone":
+                    del self._known[pid]
+                    if holders.evidence.pop(pid, None):
+                        holders.lost.add(pid)
 
     def _read_cgroup(self, host: Host, known: _Known) -> None:
         path = f"/proc/{known.key.pid}/cgroup"

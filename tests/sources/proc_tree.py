@@ -51,9 +51,9 @@ def process(pid: int, cgroup: str | Refusal = CONTAINER, **fields: object) -> di
     }
 
 
-def machine(*processes: Files, mounts: str = V2, own: int = 1) -> dict[str, str | bytes | Refusal]:
-    """/proc with these processes and an agent of PID ``own`` (its own stat only)."""
-    files: dict[str, str | bytes | Refusal] = {"/proc/self/stat": stat(own), "/proc/1/mountinfo": mounts}
+def machine(*processes: Files, mounts: str = V2, own: int = 999) -> dict[str, str | bytes | Refusal]:
+    """/proc with init, these processes and an agent of PID ``own`` (its own stat only)."""
+    files = {**process(1, "/init.scope", start=1), "/proc/self/stat": stat(own), "/proc/1/mountinfo": mounts}
     for one in processes:
         files |= one
     return files
