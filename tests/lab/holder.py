@@ -126,8 +126,8 @@ def _map(backing: str, size: int) -> mmap.mmap:
         case "shm":
             with tempfile.TemporaryFile(dir="/dev/shm") as file:
                 return _map_file(os.dup(file.fileno()), size)
-        case "file":  # the job's folder is on 9p: its pages are page cache
-            with tempfile.TemporaryFile(dir=os.environ["LAB_OUT"]) as file:
+        case "file":  # the job's folder is on 9p, so its pages are page cache; 9p loses files that are unlinked
+            with open(f"{os.environ['LAB_OUT']}/weights-{os.getpid()}", "w+b") as file:
                 return _map_file(os.dup(file.fileno()), size)
         case "driver":
             with open("/dev/nvidiactl", "r+b", buffering=0) as file:
