@@ -6,7 +6,7 @@ from typing import Literal
 
 from numa_exporter.model.health import SourceHealth
 from numa_exporter.model.ids import Dimension, RankKey, WorkloadKey
-from numa_exporter.model.placement import CpuTime, Placement
+from numa_exporter.model.placement import Placement
 from numa_exporter.model.thresholds import Settings
 
 Level = Literal["warning", "info"]
@@ -68,33 +68,44 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Streak:
-    """How long a condition has held: consecutive evaluations, first and last moment, and whether it is active."""
+    """A condition that has held for ``count`` consecutive evaluations, since wall-clock ``since`` (monotonic
+    ``began``), last seen at monotonic ``seen``. ``active``: long enough that it was reported."""
 
-    count: int = 0
-    since: float | None = None
+    count: int
+    since: float
+    began: float
+    seen: float
     active: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Steady:
+    """GPU memory of a rank has stayed near ``gpu_bytes`` since monotonic ``since``."""
+
+    gpu_bytes: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What one evaluation leaves for windows over time: monotonic stamp and the figures at that moment."""
+    """Counters at one evaluation, for rates over the window: numa_foreign by node (allocation events), bytes received
+    over PCIe by GPU. ``monotonic`` seconds."""
 
     monotonic: float
-    cpu: Mapping[RankKey, CpuTime] = field(default_factory=dict)
-    gpu_bytes: Mapping[RankKey, int] = field(default_factory=dict)
     foreign: Mapping[int, int] = field(default_factory=dict)
-    interrupts: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    received: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What judging remembers between evaluations. Part of the Report and of bundles.
 
-    ``streaks`` by (code or dimension, subject). ``looks`` are the newest evaluations, oldest first, within the
-    longest window.
+    ``streaks`` by (code or dimension, subject). ``looks`` are the evaluations of the last five minutes, oldest first.
+    CPU time by rank is not here: the ledger of the placement keeps it.
     """
 
     streaks: Mapping[tuple[str, Subject], Streak] = field(default_factory=dict)
+    steady: Mapping[RankKey, Steady] = field(default_factory=dict)
     looks: tuple[Look, ...] = ()
 
 

@@ -60,6 +60,9 @@ class Thresholds:
     irq_remote: float = limit(0.50, "share of fired interrupts served on another socket")
     irq_rate: float = limit(1000.0, "and at least this many interrupts per second")
     pcie_seconds: float = limit(600.0, "narrower than both ends allow for this long")
+    small_flow: float = limit(
+        256 * MIB, "bytes a second to a GPU below which placement is unlikely to matter: 1 % of a Gen4 x16 link"
+    )
 
 
 def limits(thresholds: Thresholds) -> Iterator[Limit]:
