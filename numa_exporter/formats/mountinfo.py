@@ -2,7 +2,7 @@ r"""/proc/PID/mountinfo.
 
 Documentation/filesystems/proc.rst section 3.5; fs/proc_namespace.c:show_mountinfo::
 
-    36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
+    36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/sda1 rw,errors=continue
     25 24 0:23 / /dev/shm rw,relatime - tmpfs tmpfs rw,size=24684092k
     31 23 0:27 /../../.. /sys/fs/cgroup ro,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate
     41 30 0:35 / /mnt/a\040b rw shared:2 propagate_from:5 - fuse.sshfs host:/ rw

@@ -37,7 +37,7 @@ _TAIL = re.compile(
 _NODE = re.compile(rb" N([0-9]+)=([0-9]+)")
 _COUNT = re.compile(rb" [A-Za-z_]+[0-9]*=[0-9]")
 _ADDRESS = re.compile(rb"[0-9a-f]+")
-_BLANK = {ord(" ")}
+_BLANK = frozenset(b" ")
 _ESCAPE = re.compile(rb"\\(012|011|075|040)")
 _EXPECTED = "ADDRESS POLICY [file=PATH|heap|stack] [huge] [NAME=COUNT …]"
 
