@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -88,7 +89,7 @@ def promtool_test(
     document = {
         "rule_files": [str(FILES[name]) for name in rules],
         "evaluation_interval": every,
-        "group_eval_order": list(groups(rules)),
+        "group_eval_order": [group["name"] for group in groups(rules)],
         "tests": [
             {
                 "interval": "1m",
@@ -121,7 +122,12 @@ def promtool_test(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def groups(rules: Iterable[str]) -> Iterator[str]:
-    """Names of the groups in the order in which they build on one another."""
-    for name in rules:
-        yield from (group["name"] for group in yaml.safe_load(FILES[name].read_text())["groups"])
+def groups(names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Groups of these rule files, in the order in which they build on one another."""
+    for name in names:
+        yield from yaml.safe_load(FILES[name].read_text())["groups"]
+
+
+def alerts() -> dict[str, dict[str, Any]]:
+    """Every alerting rule by its name."""
+    return {rule["alert"]: rule for group in groups(FILES) for rule in group["rules"] if "alert" in rule}

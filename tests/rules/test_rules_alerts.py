@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
-from rule_test import FILES, Alert, Samples, Series, ever_fired, promtool_test, series, steps
+from rule_test import Alert, Samples, Series, alerts, ever_fired, promtool_test, series, steps
 
 GIB = 1 << 30
 MACHINE = {"cluster": "eu", "node": "gpu-7", "instance": "10.0.0.7:10062", "job": "numa-exporter"}
@@ -495,12 +494,6 @@ def test_old_kubelets_have_only_the_topology_managers_counter(
     promtool_test(need_tool("promtool", "prometheus"), tmp_path, given, samples=samples)
 
 
-def alerts() -> dict[str, dict[str, object]]:
-    documents = (yaml.safe_load(path.read_text()) for path in FILES.values())
-    rules = (rule for document in documents for group in document["groups"] for rule in group["rules"])
-    return {rule["alert"]: rule for rule in rules if "alert" in rule}
-
-
 def test_every_alert_has_a_machine_that_fires_it_and_one_that_does_not() -> None:
     assert {case.alert for case in FIRES} == alerts().keys()
     assert {case.near for case in SILENT} == alerts().keys()
@@ -512,7 +505,7 @@ def test_alert_is_complete(name: str) -> None:
     assert rule["labels"] in ({"severity": "page"}, {"severity": "ticket"})
     assert rule["for"]
     assert rule["keep_firing_for"]
-    assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}  # type: ignore[call-overload]
+    assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
 
 
 def test_only_these_wake_somebody() -> None:
