@@ -82,7 +82,7 @@ def test_one_thread_with_a_wider_mask_makes_all_be_read() -> None:
 
 
 def test_without_schedstat_ticks_do() -> None:
-    first = {"/proc/42/task/42/stat": stat(42, ticks=(100, 50)), "/proc/42/task/42/schedstat": GONE}
+    first: Files = {"/proc/42/task/42/stat": stat(42, ticks=(100, 50)), "/proc/42/task/42/schedstat": GONE}
     second = {"/proc/42/task/42/stat": stat(42, ticks=(200, 60))}
     _, found = looks(first, second, affinity={42: BOTH})
     assert found[KEY].cpu_seconds == {0: 1.1}
