@@ -126,8 +126,8 @@ def spans(data: bytes, path: str, devices: MemoryDevices) -> Mapping[Backing, li
     rows: list[tuple[bytes, bytes, bytes, bytes, bytes]] = _SPAN.findall(data)
     if len(rows) != data.count(b"\n"):
         deque(parse(data, path), maxlen=0)  # raises ParseError at the line that is none
-    found: dict[Backing, list[tuple[int, int]]] = {}
-    known: dict[tuple[bytes, bytes], list[tuple[int, int]] | None] = {}
+    found: dict[Backing, list[tuple[bytes, bytes]]] = {}
+    known: dict[tuple[bytes, bytes], list[tuple[bytes, bytes]] | None] = {}
     for start, end, perms, device, name in rows:
         if perms == b"---p":
             continue
@@ -138,11 +138,12 @@ def spans(data: bytes, path: str, devices: MemoryDevices) -> Mapping[Backing, li
         here = known[key]
         if here is None:
             continue
-        low, high = int(start, 16), int(end, 16)
-        if here and here[-1][1] == low:
-            low = here.pop()[0]
-        here.append((low, high))
-    return found
+        # Equal addresses are equal text: numbers are made of merged spans only.
+        if here and here[-1][1] == start:
+            here[-1] = here[-1][0], end
+        else:
+            here.append((start, end))
+    return {backing: [(int(low, 16), int(high, 16)) for low, high in texts] for backing, texts in found.items()}
 
 
 def _backing(device: bytes, name: bytes, devices: MemoryDevices) -> Backing | None:
