@@ -26,16 +26,8 @@ CgroupTally = Tally[tuple[str, int]] | None
 
 def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
     """The placement of a sample. ``ledger`` is what the join of the sample before left, an empty one at first."""
-    nothing = Placement(
-        host=sample.host,
-        taken_at=sample.taken_at,
-        monotonic=sample.monotonic,
-        machine=None,
-        ledger=ledger,
-        cgroup_layout=sample.cgroups.layout if sample.cgroups else None,
-    )
     if sample.topology is None:
-        return nothing
+        return _nothing(sample, ledger)
     machine, tallies = place_machine(sample, sample.topology, stuck.known_gpus(sample, ledger), ledger)
     holdings = stuck.holdings(sample, ledger)
     owners = ownership(sample, machine, ledger, holdings, settings)
@@ -56,7 +48,7 @@ def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
     placed = [_place(scene, homes, plan, cgroups if plan.key not in observed else None) for plan in planned]
     accounts = {key: account for _, own in placed for key, account in own.items()}
     return replace(
-        nothing,
+        _nothing(sample, ledger),
         machine=machine,
         workloads=tuple(workload for workload, _ in placed),
         observers=owners.observers,
@@ -71,6 +63,17 @@ def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
             gpus=sample.gpus or ledger.gpus,
             gpus_at=sample.taken_at if sample.gpus else ledger.gpus_at,
         ),
+    )
+
+
+def _nothing(sample: Sample, ledger: Ledger) -> Placement:
+    return Placement(
+        host=sample.host,
+        taken_at=sample.taken_at,
+        monotonic=sample.monotonic,
+        machine=None,
+        ledger=ledger,
+        cgroup_layout=sample.cgroups.layout if sample.cgroups else None,
     )
 
 

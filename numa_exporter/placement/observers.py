@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from numa_exporter.model.processes import GpuEvidence, Process
 
 _COMM = 15
+_CONTEXTS = ("nvml", "kfd", "drm")
 
 
 def _cut(*names: str) -> frozenset[str]:
@@ -30,9 +31,13 @@ _DISPLAY_SERVERS = _cut("Xorg", "Xwayland", "X", "gnome-shell", "kwin_wayland", 
 
 
 def is_observer(process: Process, evidence: Iterable[GpuEvidence]) -> bool:
-    """Whether the process is ourselves, a known daemon, or a display server that has no compute context."""
+    """Whether the process is ourselves, a known daemon, or one that only draws.
+
+    A display server without the driver's lists is told by its name; with them, by being on the graphics list alone.
+    """
     if process.own or process.comm[:_COMM] in _ALWAYS:
         return True
-    return process.comm[:_COMM] in _DISPLAY_SERVERS and all(
-        found.kind == "graphics" for found in evidence if found.evidence == "nvml"
-    )
+    contexts = [found.kind for found in evidence if found.evidence in _CONTEXTS]
+    if not contexts:
+        return process.comm[:_COMM] in _DISPLAY_SERVERS
+    return all(kind == "graphics" for kind in contexts)

@@ -193,6 +193,17 @@ class TestObservers:
         assert len(placed(sample(two_socket(), drawing)).observers) == 1
         assert placed(sample(two_socket(), computing)).observers == ()
 
+    def test_whoever_only_draws(self) -> None:
+        rows = (GpuEvidence(uuid="GPU-0", evidence="nvml", kind="graphics", used_bytes=GIB),)
+        placement = placed(sample(two_socket(), _with(task(1, comm="chrome"), rows)))
+        assert placement.workloads == () and [seen.comm for seen in placement.observers] == ["chrome"]
+
+    def test_a_display_server_where_nvml_was_never_there(self) -> None:
+        parts = two_socket()
+        without = parts.with_gpus(*parts.gpus.gpus, nvml=False)
+        found = placed(sample(without, task(1, gpus="GPU-0", evidence="fd", comm="Xorg")))
+        assert found.workloads == () and len(found.observers) == 1
+
     def test_clients_of_an_mps_server_are_ranks(self) -> None:
         client = _with(task(2), (GpuEvidence(uuid="GPU-0", evidence="nvml", kind="mps", used_bytes=GIB),))
         placement = placed(sample(two_socket(), task(1, gpus="GPU-0", comm="nvidia-cuda-mps"), client))
