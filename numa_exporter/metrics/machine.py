@@ -8,16 +8,6 @@ from numa_exporter.model.placement import Machine, PlacedNode
 
 NODE = "/sys/devices/system/node/nodeN"
 
-EVENTS = {
-    "numa_hit": "hit",
-    "numa_miss": "miss",
-    "numa_foreign": "foreign",
-    "interleave_hit": "interleave",
-    "local_node": "local",
-    "other_node": "other",
-}
-"""nodeN/numastat's words and ours (Documentation/admin-guide/numastat.rst)."""
-
 
 def _nodes(view: View) -> tuple[PlacedNode, ...]:
     machine = view.report.placement.machine
@@ -69,9 +59,8 @@ def _distance(view: View) -> Iterator[Sample]:
 
 def _allocations(view: View) -> Iterator[Sample]:
     for placed in _nodes(view):
-        for word, event in EVENTS.items():
-            if word in placed.node.numastat:
-                yield (placed.id, event), placed.node.numastat[word]
+        for event, count in placed.node.numastat.items():
+            yield (placed.id, event), count
 
 
 def _cpu_seconds(view: View) -> Iterator[Sample]:
