@@ -144,6 +144,14 @@ dd{overflow-wrap:anywhere}
 
 SMALLER = """
 @media(max-width:899px){.notes{grid-template-columns:minmax(0,1fr)}}
+@media(max-width:1099px){
+.many .machine{margin-left:0;margin-right:0}
+.many .frames{display:flex;flex-wrap:wrap;gap:0 12px}
+.many .frame{border:0;padding:0;gap:6px}
+.many .head:not(.frames){grid-template-columns:repeat(4,minmax(0,1fr));gap:0 14px}
+.many .node{border:0;border-top:1px solid var(--hairline);padding:4px 0 8px}
+.many .distance,.many .head .gap{display:none}
+}
 @media(max-width:640px){
 :root{--gap:18px}
 body{padding:0 12px 32px}
@@ -159,11 +167,7 @@ h1{font-size:1.375rem}
 .chip{min-width:0}
 .notes{padding-left:0}
 .state{display:block}
-.many .frames{display:flex;flex-wrap:wrap;gap:0 12px}
-.many .frame{border:0;padding:0;gap:6px}
-.many .head:not(.frames){grid-template-columns:1fr 1fr;gap:0 14px}
-.many .node{border:0;border-top:1px solid var(--hairline);padding:4px 0 8px}
-.many .distance,.many .head .gap{display:none}
+.many .head:not(.frames){grid-template-columns:1fr 1fr}
 .many .rows .cell{border-right:0}
 .many .rows .cell+.cell{border-left:0}
 }
@@ -172,8 +176,11 @@ h1{font-size:1.375rem}
 
 OTHER_MEDIA = """
 @media(forced-colors:active){
-.against,.remote{fill:Mark;stroke:CanvasText}
-rect.local{fill:CanvasText}
+.against{fill:Mark;stroke:CanvasText}
+.remote,.unjudged,rect.socket{stroke:CanvasText}
+rect.socket{fill:Canvas}
+rect.local,.hatch-line,.dot,.used{fill:CanvasText}
+.cache{fill:url(#hatch)}
 .home{outline:1px solid CanvasText}
 }
 @media print{.strip{position:static}}
