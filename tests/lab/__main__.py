@@ -66,7 +66,7 @@ def _options() -> argparse.Namespace:
     add("-c", "--cgroup", choices=CGROUPS, default="v2")
     add("-d", "--devices", default="", help=f"on each node, of {', '.join(DEVICES)}; a/b: on one switch")
     add("-m", "--memory-nodes", default="", help="the nodes that are the memory of GPU 0,1,...")
-    add("-t", "--timeout", type=float, default=300.0, metavar="SECONDS")
+    add("-t", "--timeout", type=float, default=600.0, metavar="SECONDS")
     add("-e", "--environment", action="append", default=[], metavar="NAME=VALUE")
     add("-o", "--output", type=Path, metavar="FOLDER", help="what the command leaves in $LAB_OUT")
     add("-a", "--append", default="", help="more of the kernel's command line")

@@ -1,10 +1,13 @@
 """The fixture `lab`: a machine of a named topology, on which a test runs what it likes."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.lab.apt import mirrors
+from tests.lab.kernel import PACKAGES, cache
 from tests.lab.runner import Lab
 from tests.lab.topology import TOPOLOGIES
 
@@ -24,6 +27,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory, need_tool: Callable[[str, str]
     """`lab("2s2n", devices=("nvidia",)).ask("-m", "tests.lab.facts")`; the options are Lab's fields."""
     for program, package in TOOLS:
         need_tool(program, package)
+    if not mirrors() and not all((cache() / name).is_dir() for name in PACKAGES):
+        reason = "needs a Debian mirror among apt's sources (and apt-get update), for kernels"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
 
     def machine(topology: str, **options: Any) -> Lab:
         folder = tmp_path_factory.mktemp("lab")

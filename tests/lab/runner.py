@@ -65,7 +65,7 @@ class Lab:
     memory_nodes: tuple[int, ...] = ()
     gpu_module: bool = True
     append: str = ""
-    timeout: float = 300.0
+    timeout: float = 600.0
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def run(

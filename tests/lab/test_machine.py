@@ -110,6 +110,7 @@ def test_identity_without_a_compiler(lab: Machine) -> None:
 
 def test_a_gpus_memory_as_a_node(lab: Machine) -> None:
     machine = lab("2s4n-memonly", devices=("nvidia",), memory_nodes=(2, 3))
-    result = machine.run(["bash", "-c", "head -n 1 /proc/driver/nvidia/gpus/*/numa_status"])
-    assert result.exit_code == 0, result
-    assert [line for line in result.stdout.splitlines() if line.startswith("Node")] == ["Node:      2", "Node:      3"]
+    code = "import json; from tests.lab.gpus import gpu_records; print(json.dumps(gpu_records()))"
+    _, *gpus = machine.ask("-c", code)
+    fields = [dict(field.split("=") for field in gpu.split(";")[1:]) for gpu in gpus]
+    assert [(gpu["nodes"], gpu["numa"]) for gpu in fields] == [("0", "2"), ("1", "3")]

@@ -1,5 +1,7 @@
 """The workloads are where they claim to be, by the kernel's own answers; what the exporter says is held against it."""
 
+import json
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -153,7 +155,11 @@ def test_paths_are_the_kubelets() -> None:
 def test_nvml_agrees_with_the_guest(lab: Callable[..., Lab], nvml_shim: NvmlShim) -> None:
     """The shim is built here and loaded there; its file is written there, where the process ids are known."""
     machine = lab("2s2n", devices=("nvidia",), environment=nvml_shim.environment)
-    said = machine.ask("-m", "tests.lab.pynvml_look")
-    assert [gpu["pci"] for gpu in said["gpus"]] == ["00000000:21:00.0", "00000000:41:00.0"]
-    assert [gpu["nodes"] for gpu in said["gpus"]] == [0b01, 0b10]
-    assert [gpu["pids"] for gpu in said["gpus"]] == [[pid] for pid in said["pids"]]
+    look = [sys.executable, "-m", "tests.lab.pynvml_look"]
+    seen = machine.ask("-m", "tests.lab.observe", "swapped", "--", *look)
+    assert seen["exit_code"] == 0, seen["stderr"]
+    gpus, ranks = json.loads(seen["stdout"]), seen["ranks"]
+    assert [gpu["pci"] for gpu in gpus] == ["00000000:21:00.0", "00000000:41:00.0"]
+    assert [gpu["nodes"] for gpu in gpus] == [0b01, 0b10]
+    assert [gpu["pids"] for gpu in gpus] == [[rank["said"]["pid"]] for rank in ranks]
+    assert [list(pages(rank)["anon"]) for rank in ranks] == [["1"], ["0"]]
