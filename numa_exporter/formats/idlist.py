@@ -26,7 +26,7 @@ _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+)(?::([0-9]+)/([0-9]+))?)?")
 def parse(data: bytes | str, path: str, line_number: int = 1) -> frozenset[int]:
     """The ids of a list; raises ParseError for anything that bitmap_parselist would refuse."""
     text = data if isinstance(data, str) else data.decode("ascii", "backslashreplace")
-    text, _, _ = text.partition("\0")
+    text = text.removesuffix("\0")
     ids: set[int] = set()
     for word in text.replace(",", " ").split():
         region = _region(word)
