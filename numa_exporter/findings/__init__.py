@@ -1,6 +1,29 @@
 """What is wrong, and what to do: a pure fold over (memory, placement)."""
 
-from numa_exporter.findings import cpu_remote, host_buffers_remote, memory_remote
+from numa_exporter.findings import (
+    affinity_unknown,
+    cpu_remote,
+    cpuset_off_home,
+    cpuset_unconfined,
+    device_opened_everywhere,
+    gpu_node_polluted,
+    gpus_span_sockets,
+    host_buffers_remote,
+    irq_remote,
+    local_memory_exhausted,
+    memory_remote,
+    mems_wider_than_cpus,
+    numa_balancing_on,
+    pages_before_policy,
+    pcie_degraded,
+    policy_interleaved,
+    policy_off_home,
+    process_spans_sockets,
+    rank_swapped,
+    single_node,
+    threads_escaped,
+    virtual_topology,
+)
 from numa_exporter.findings.fold import fold
 from numa_exporter.findings.intents import Intent
 from numa_exporter.findings.rule import Rule
@@ -12,7 +35,27 @@ FINDINGS: tuple[Rule, ...] = (
     memory_remote.RULE,
     host_buffers_remote.RULE,
     cpu_remote.RULE,
+    cpuset_off_home.RULE,
+    policy_off_home.RULE,
+    rank_swapped.RULE,
+    local_memory_exhausted.RULE,
+    gpu_node_polluted.RULE,
+    threads_escaped.RULE,
+    cpuset_unconfined.RULE,
+    mems_wider_than_cpus.RULE,
+    pages_before_policy.RULE,
+    gpus_span_sockets.RULE,
+    policy_interleaved.RULE,
+    process_spans_sockets.RULE,
+    affinity_unknown.RULE,
+    irq_remote.RULE,
+    pcie_degraded.RULE,
+    numa_balancing_on.RULE,
+    single_node.RULE,
+    virtual_topology.RULE,
+    device_opened_everywhere.RULE,
 )
+"""Warnings first. What rests on what the kubelet promised comes beside them."""
 
 
 def judge(memory: Memory, placement: Placement, settings: Settings, intents: tuple[Intent, ...] = ()) -> Judgement:

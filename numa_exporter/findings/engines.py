@@ -13,13 +13,15 @@ CHECKED = "2026-11"
 class Engine:
     """``comms``: beginnings of the process names that give it away (the kernel keeps 15 characters).
 
-    ``flag`` is filled with ``nodes`` (home node of each GPU in order of its ordinal, blank-separated) or, ``per`` GPU,
-    with ``gpu``, ``node`` and ``cpus``. ``memory_policy``: it calls set_mempolicy, which container profiles may block.
+    ``flag`` is filled with ``nodes`` (home node of each GPU in order, blank-separated) or, ``per`` GPU after its
+    ``command``, with ``gpu``, ``node`` and ``cpus``. ``memory_policy``: it calls set_mempolicy, which container profiles
+    may block.
     """
 
     name: str
     comms: tuple[str, ...]
     flag: str
+    command: str = ""
     per: Literal["engine", "gpu"] = "engine"
     memory_policy: bool = False
     note: str = ""
@@ -54,6 +56,7 @@ ENGINES = (
         comms=("tritonserver", "triton_python_b"),
         # triton core, --host-policy: that of a GPU's instances is called gpu_N; numa-node rules the pinned pool too.
         flag="--host-policy=gpu_{gpu},numa-node={node} --host-policy=gpu_{gpu},cpu-cores={cpus}",
+        command="tritonserver ...",
         per="gpu",
         memory_policy=True,
         note="N of gpu_N is the ordinal that Triton sees.",

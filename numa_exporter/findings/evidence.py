@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from numa_exporter.findings import words
 from numa_exporter.formats import idlist
 from numa_exporter.model.ids import Backing
-from numa_exporter.model.placement import PlacedGpu, Rank, Workload
+from numa_exporter.model.placement import Machine, PlacedGpu, Rank, Workload
 from numa_exporter.model.processes import Cgroup
 from numa_exporter.model.report import Evidence
 
@@ -71,6 +71,14 @@ def affinity(placed: PlacedGpu) -> Iterator[Evidence]:
         node = placed.gpu.function.numa_node
         path = f"/sys/bus/pci/devices/{placed.gpu.function.address.sysfs}/numa_node"
         yield Evidence(path=path, line="-1" if node is None else str(node))
+
+
+def home(machine: Machine, rank: Rank) -> Iterator[Evidence]:
+    """What sysfs says of the node of each of its GPUs."""
+    for uuid in rank.gpus:
+        placed = machine.gpu(uuid)
+        if placed:
+            yield from affinity(placed)
 
 
 def leader(rank: Rank) -> int:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from numa_exporter.findings.intents import Intent, suppressed
 from numa_exporter.findings.persistence import Moment, Streaks, grown, looks, remembered, steady
 from numa_exporter.findings.rule import Rule
-from numa_exporter.findings.scene import Scene
+from numa_exporter.findings.scene import Scene, about
 from numa_exporter.findings.verdict import judge_dimension
 from numa_exporter.model.ids import JUDGED, Dimension, RankKey
 from numa_exporter.model.placement import Machine, Placement
@@ -57,7 +57,7 @@ def _verdicts(
         for rank in workload.ranks:
             verdicts[rank.key] = {}
             for dimension in JUDGED:
-                key = (dimension, Subject(workload=rank.key.workload, uuid=rank.key.uuid))
+                key = (dimension, about(rank))
                 verdict, streak = judge_dimension(
                     placement, machine, rank, dimension, limits, calm.get(rank.key), memory.streaks.get(key)
                 )

@@ -45,9 +45,7 @@ def looks(before: tuple[Look, ...], placement: Placement, machine: Machine) -> t
     now = Look(
         monotonic=placement.monotonic,
         foreign={
-            placed.id: placed.node.numastat["numa_foreign"]
-            for placed in machine.nodes
-            if "numa_foreign" in placed.node.numastat
+            placed.id: placed.node.numastat["foreign"] for placed in machine.nodes if "foreign" in placed.node.numastat
         },
         received={
             placed.uuid: placed.gpu.pcie_rx_bytes for placed in machine.gpus if placed.gpu.pcie_rx_bytes is not None

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from numa_exporter.findings import words
 from numa_exporter.findings.remedy import Advice
-from numa_exporter.findings.scene import Scene
+from numa_exporter.findings.scene import Scene, about, trust
 from numa_exporter.findings.verdict import bar_of
 from numa_exporter.model.ids import Backing, Dimension
 from numa_exporter.model.placement import Rank, Workload
-from numa_exporter.model.report import Evidence, Finding, Subject
+from numa_exporter.model.report import Evidence, Finding
 
 PRIVATE: tuple[Backing, ...] = ("anon", "shmem_anon", "hugetlb", "driver", "shmem")
 HOST_BUFFERS: tuple[Backing, ...] = ("shmem_anon", "driver")
@@ -35,13 +35,13 @@ def against_the_grain(
         yield Finding(
             code=code,
             level="warning",
-            subject=Subject(workload=workload.key, uuid=rank.key.uuid),
+            subject=about(rank),
             sentence=sentence(workload, rank),
             value=rank.misalignment.get(dimension),
             limit=bar_of(dimension, rank, scene.limits).limit,
             window_seconds=window(rank) if window else held,
             since=verdict.since,
-            confidence="low" if rank.low_confidence else "high",
+            confidence=trust(rank),
             evidence=tuple(evidence(rank)),
             remedy=told.remedy,
             remedy_note=told.note,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from numa_exporter.model.ids import Dimension, RankKey
 from numa_exporter.model.placement import Machine, Placement, Rank, Workload
-from numa_exporter.model.report import Look, Verdict
+from numa_exporter.model.report import Confidence, Look, Subject, Verdict
 from numa_exporter.model.thresholds import Thresholds
 
 
@@ -43,6 +43,16 @@ class Scene:
         """Bytes a second that a GPU received over PCIe; None where the driver does not count them."""
         grown = _grown([look.received.get(uuid) for look in self.looks])
         return None if grown is None or not self.window else grown / self.window
+
+
+def about(rank: Rank) -> Subject:
+    """A rank as the subject of a finding."""
+    return Subject(workload=rank.key.workload, uuid=rank.key.uuid)
+
+
+def trust(rank: Rank) -> Confidence:
+    """How far a finding about it can be trusted."""
+    return "low" if rank.low_confidence else "high"
 
 
 def _grown(counts: list[int | None]) -> int | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from numa_exporter.formats import idlist
-from numa_exporter.model.ids import CpuSet
+from numa_exporter.model.ids import CpuSet, NodeSet
 from numa_exporter.model.placement import Machine, PlacedGpu, Rank, Workload
 
 
@@ -55,6 +55,17 @@ def cpus_of(machine: Machine, home: Iterable[int]) -> CpuSet:
     """The online CPUs of these nodes."""
     wanted = frozenset(home)
     return frozenset(cpu for placed in machine.nodes if placed.id in wanted for cpu in placed.online_cpus)
+
+
+def nodes_of(machine: Machine, cpus: CpuSet) -> NodeSet:
+    """The nodes of these CPUs, as far as they are online."""
+    return frozenset(machine.node_of_cpu[cpu] for cpu in cpus if cpu in machine.node_of_cpu)
+
+
+def on_sockets_of(machine: Machine, home: NodeSet) -> NodeSet:
+    """The nodes with CPUs on the sockets of these nodes; these nodes themselves where sockets are not known."""
+    beside = frozenset(node for socket in machine.sockets if home & frozenset(socket.nodes) for node in socket.nodes)
+    return beside or home
 
 
 def by_node(amounts: Mapping[int, float]) -> str:

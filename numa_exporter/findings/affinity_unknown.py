@@ -1,0 +1,43 @@
+"""affinity_unknown: neither firmware nor driver says to which node a GPU is nearest; it is never guessed."""
+
+from collections.abc import Iterator
+
+from numa_exporter.findings import evidence, words
+from numa_exporter.findings.rule import Rule
+from numa_exporter.findings.scene import Scene
+from numa_exporter.model.report import Finding, Subject
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    machine = scene.machine
+    for placed in machine.gpus:
+        if placed.affinity:
+            continue
+        nvml = "NVML names none" if machine.nvml else "NVML cannot be asked"
+        yield Finding(
+            code="affinity_unknown",
+            level="info",
+            subject=Subject(uuid=placed.uuid),
+            sentence=f"{words.gpu(placed)} has no known NUMA node: sysfs says -1 and {nvml}; nothing on it is judged.",
+            evidence=tuple(evidence.affinity(placed)),
+            remedy=_virtual() if machine.virtual else _bare(placed.gpu.vendor, machine.nvml),
+            remedy_note="Do not write numa_node by hand: the kernel marks that as a firmware bug and taints itself.",
+        )
+
+
+def _virtual() -> str:
+    return "# hypervisor: put the GPU behind a PCI bridge of its node (QEMU: -device pxb-pcie,numa_node=N)"
+
+
+def _bare(vendor: str, nvml: bool) -> str:
+    if vendor == "nvidia" and not nvml:
+        return "# let the agent load libnvidia-ml: NVML knows affinities that firmware leaves out"
+    return "# firmware: update it, or turn on NUMA (NPS, SNC) so that ACPI gives the root port a _PXM"
+
+
+RULE = Rule(
+    code="affinity_unknown",
+    levels=("info",),
+    docs="A GPU's nearest node is not known, so nothing on it is judged.",
+    find=find,
+)
