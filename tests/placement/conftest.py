@@ -1,0 +1,3 @@
+from tests.sources.trees import foreign_tree
+
+__all__ = ["foreign_tree"]
