@@ -63,6 +63,7 @@ SOURCES: tuple[Source, ...] = (
         deadline=10,
         make=lambda _: DevicesReader(),
         reads="/sys/class/{net,infiniband,nvme}, /sys/bus/pci/devices, /proc/interrupts",
+        needs=("gpus",),
     ),
     Source(
         name="traffic",
