@@ -74,25 +74,29 @@ class DescriptorScan:
         """Why the descriptors of some process could not be seen."""
         return next((found.error for _, found in self._found.values() if found.error), None)
 
-    def scan(self, host: Host, processes: Collection[ProcessKey]) -> None:
-        """One look's share of the processes; those not named are forgotten. A stuck one ends the look: with a dead
-        file server there may be many, and each costs a deadline."""
+    def scan(self, host: Host, processes: Collection[ProcessKey]) -> list[HostError]:
+        """One look's share of the processes, answering its errors; those not named are forgotten. A stuck one ends
+        the look: with a dead file server there may be many, and each costs a deadline."""
         self._look += 1
         alive = set(processes)
         self._guard.keep(alive)
         self._found = {key: found for key, found in self._found.items() if key in alive}
         majors = _majors(host)
+        errors: list[HostError] = []
         left = self._budget
         for key in sorted(alive, key=self._turn):
             if left is not None and left <= 0:
-                return
+                break
             if self._guard.quarantined(key):
                 continue
             seen = self._scan_process(host, key, majors)
             self._found[key] = (self._look, seen.devices)
-            if seen.error is not None and seen.error.word == "stuck":
-                return
+            if seen.error is not None:
+                errors.append(seen.error)
+                if seen.error.word == "stuck":
+                    break
             left = None if left is None else left - 1 - seen.descriptors
+        return errors
 
     def _turn(self, key: ProcessKey) -> tuple[int, int, int]:
         """Those never scanned first, the youngest of them before the others; then the one scanned longest ago."""
