@@ -1,5 +1,6 @@
 """Nvml against the shim: real pynvml, real ctypes, each test in a process of its own."""
 
+import ctypes.util
 import json
 import os
 import subprocess
@@ -11,6 +12,10 @@ from typing import Any
 import pytest
 
 from tests.nvml.build import NvmlShim, record
+
+without_a_driver = pytest.mark.skipif(
+    ctypes.util.find_library("nvidia-ml") is not None, reason="this machine has an NVML of its own"
+)
 
 DRIVER = record("driver", version="550.90.07")
 GPU0 = record("gpu", pci="0000:8d:00.0", uuid="GPU-0", name="NVIDIA H100", minor=3, nodes="1,65", width=8, tx=5, rx=7)
@@ -144,11 +149,13 @@ def test_the_words_of_a_driver_that_does_not_answer(nvml_shim: NvmlShim, records
     assert run(nvml_shim, "answer = ask('DeviceGetCount')") == word
 
 
+@without_a_driver
 def test_without_a_library_pynvml_is_not_even_imported(nvml_shim: NvmlShim, tmp_path: Path) -> None:
     code = "import sys\nanswer = [ask('DeviceGetCount'), 'pynvml' in sys.modules]"
     assert run(nvml_shim, code, LD_LIBRARY_PATH=str(tmp_path)) == ["absent", False]
 
 
+@without_a_driver
 def test_a_library_below_a_driver_root(nvml_shim: NvmlShim, tmp_path: Path) -> None:
     nvml_shim.write(GPU0)
     folder = tmp_path / "driver" / "usr" / "lib64"
