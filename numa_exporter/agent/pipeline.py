@@ -6,6 +6,7 @@ from typing import Any
 
 import numa_exporter
 from numa_exporter.findings import judge
+from numa_exporter.findings.intents import Intent
 from numa_exporter.formats.parse_error import ParseError
 from numa_exporter.model.health import Failure, FailureWord, SourceHealth
 from numa_exporter.model.placement import Ledger
@@ -66,12 +67,19 @@ class Pipeline:
     """
 
     def __init__(
-        self, host: Host, sources: Sequence[Source], settings: Settings, step: Callable[[], object] | None = None
+        self,
+        host: Host,
+        sources: Sequence[Source],
+        settings: Settings,
+        step: Callable[[], object] | None = None,
+        intents: tuple[Intent, ...] = (),
     ) -> None:
-        """``step`` is called between looks: a replay advances to its next frame, a recorder begins one."""
+        """``step`` is called between looks: a replay advances to its next frame, a recorder begins one. ``intents``
+        are deliberate exceptions."""
         self.host = host
         self.settings = settings
         self._step = step
+        self._intents = intents
         self._looks = 0
         self.channels = {
             source.name: Channel(source=source, reader=source.make(settings), interval=source.interval)
@@ -149,7 +157,7 @@ class Pipeline:
         """Join and judge what was read, and remember for the next time."""
         sample = self.sample("report")
         placement = join(sample, self._ledger, self.settings)
-        judged = judge(self._memory, placement, self.settings)
+        judged = judge(self._memory, placement, self.settings, self._intents)
         self._ledger = placement.ledger
         self._memory = judged.memory
         return Report(

@@ -10,6 +10,9 @@ from dataclasses import dataclass, replace
 from numa_exporter.bundle.archive import unpack
 from numa_exporter.bundle.members import BundleError
 from numa_exporter.cli.errors import UsageError
+from numa_exporter.cli.intents import IntentError
+from numa_exporter.cli.intents import load as load_intents
+from numa_exporter.findings.intents import Intent
 from numa_exporter.model.recording import Json
 from numa_exporter.model.thresholds import GIB, MIB, Settings, Thresholds, limits
 from numa_exporter.sources.host import Host
@@ -83,6 +86,12 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="REGEX",
         help="leave out workloads whose name matches (repeatable)",
+    )
+    group.add_argument(
+        "--intent.file",
+        dest="intent_file",
+        metavar="FILE",
+        help="deliberate exceptions: what is meant to be so, and why",
     )
     group = parser.add_argument_group("limits of verdicts")
     for limit in limits(Thresholds()):
@@ -175,6 +184,18 @@ def settings(args: argparse.Namespace, recorded: Mapping[str, Json], *, every_lo
         made = replace(made, gpu_min_holding_bytes=int(holding))
     method = args.memory_method or recorded.get("memory.method")
     return replace(made, memory_method=str(method)) if method else made
+
+
+def intents(args: argparse.Namespace) -> tuple[Intent, ...]:
+    """The deliberate exceptions of --intent.file."""
+    if args.intent_file is None:
+        return ()
+    try:
+        return load_intents(args.intent_file)
+    except OSError as error:
+        raise UsageError(f"--intent.file: {args.intent_file}: {error.strerror}") from error
+    except IntentError as error:
+        raise UsageError(f"--intent.file: {error}") from error
 
 
 def _first(*values: object) -> float | None:

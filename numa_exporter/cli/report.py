@@ -43,9 +43,8 @@ def take(args: argparse.Namespace, opened: flags.Opened) -> Report:
     """Look as often as the flags say; of a bundle, at every frame."""
     if args.looks < 1:
         raise UsageError(f"--looks: expected a positive number, found {args.looks}")
-    pipeline = Pipeline(
-        opened.host, flags.sources(args), flags.settings(args, opened.recorded, every_look=True), opened.step
-    )
+    settings = flags.settings(args, opened.recorded, every_look=True)
+    pipeline = Pipeline(opened.host, flags.sources(args), settings, opened.step, flags.intents(args))
     return Looker(pipeline).looks(opened.frames or args.looks, args.window)[-1]
 
 

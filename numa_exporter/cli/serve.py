@@ -58,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
     # Half a millisecond instead of five: a scrape need not wait for a long parse in another thread.
     sys.setswitchinterval(0.0005)
     opened = flags.open_host(args)
-    pipeline = Pipeline(opened.host, flags.sources(args), flags.settings(args, opened.recorded), opened.step)
+    pipeline = Pipeline(
+        opened.host, flags.sources(args), flags.settings(args, opened.recorded), opened.step, flags.intents(args)
+    )
     loop = Loop(pipeline, Governor(args.cpu_budget), interval=args.interval, page=args.page, max_series=args.max_series)
     asyncio.run(_serve(loop, host, port, _web_config(args.web_config), opened.nvml))
     return EXIT_OK

@@ -14,8 +14,8 @@ class Engine:
     """``comms``: beginnings of the process names that give it away (the kernel keeps 15 characters).
 
     ``flag`` is filled with ``nodes`` (home node of each GPU in order, blank-separated) or, ``per`` GPU after its
-    ``command``, with ``gpu``, ``node`` and ``cpus``. ``memory_policy``: it calls set_mempolicy, which container profiles
-    may block.
+    ``command``, with ``gpu``, ``node`` and ``cpus``. ``memory_policy``: it calls set_mempolicy, which a container's
+    profile may block.
     """
 
     name: str

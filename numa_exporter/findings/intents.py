@@ -25,7 +25,7 @@ class Intent:
     """One exception. The selectors are shell patterns, all of which must match; one that is None matches anything.
 
     ``home``: the nodes on which the workload is meant to be; ``codes``: findings to be suppressed whatever it does.
-    ``until``: wall-clock seconds from which on it covers nothing, None = for ever.
+    ``until``: wall-clock seconds from which on it covers nothing (the midnight after its last day), None = for ever.
     """
 
     reason: str
@@ -52,7 +52,7 @@ def suppressed(findings: Iterable[Finding], placement: Placement, intents: Seque
         if valid:
             yield replace(finding, suppressed=_reason(valid[0]))
         elif covering:
-            expired = f"The exception for it ({covering[0].reason}) expired on {_day(covering[0].until)}."
+            expired = f"The exception for it ({covering[0].reason}) ended with {_last_day(covering[0])}."
             yield replace(finding, remedy_note=" ".join(filter(None, (finding.remedy_note, expired))))
         else:
             yield finding
@@ -99,8 +99,8 @@ def _mostly(amounts: Mapping[int, float], home: NodeSet) -> bool:
 
 
 def _reason(intent: Intent) -> str:
-    return intent.reason if intent.until is None else f"{intent.reason} (until {_day(intent.until)})"
+    return intent.reason if intent.until is None else f"{intent.reason} (until {_last_day(intent)})"
 
 
-def _day(seconds: float | None) -> str:
-    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
+def _last_day(intent: Intent) -> str:
+    return "" if intent.until is None else datetime.fromtimestamp(intent.until - 1, UTC).strftime("%Y-%m-%d")
