@@ -127,6 +127,7 @@ WORDS = """
 .notes ul{list-style:disc;padding-left:18px}
 .notes summary{color:var(--muted);font-size:.8125rem}
 .finding{padding-bottom:4px;color:var(--muted);overflow-wrap:anywhere}
+.finding+.finding{margin-top:6px}
 .finding.warning{color:inherit}
 .warning>p{font-weight:600}
 .suppressed{padding-left:8px;border-left:3px double var(--edge)}
