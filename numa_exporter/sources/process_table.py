@@ -120,7 +120,10 @@ class ProcessTable:
 
 
 def _container_directory(located: Sequence[Located], workload: WorkloadPath) -> str | None:
-    """The workload's own directory: in the memory controller's hierarchy, else in v2, else where it is."""
+    """The workload's own directory: in the memory controller's hierarchy, else in v2, else where it is. None for the
+    root cgroup, whose files speak of the whole machine."""
+    if workload.directory == "/":
+        return None
 
     def preference(line: Located) -> int:
         return 0 if "memory" in line.membership.controllers else 1 if not line.membership.controllers else 2

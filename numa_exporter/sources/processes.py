@@ -37,7 +37,9 @@ class ProcessesReader:
         failures = Failures()
         now = host.now("processes.look")
         own = task_stat.parse(host.read("/proc/self/stat"), "/proc/self/stat").pid
-        gpus = sample.gpus or Gpus(gpus=())
+        gpus = sample.gpus
+        if gpus is None or not gpus.gpus:  # nobody can hold what is not there
+            return Outcome(value=Processes(processes=(), read_monotonic=now.monotonic))
         times = _Times.of(sample)
         self._table.update(host, failures)
         for error in self._scan.scan(host, [process.key for process in self._table]):

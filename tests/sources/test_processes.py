@@ -63,7 +63,9 @@ def test_container_mates_and_pod_mates_belong_strangers_do_not() -> None:
 
 def test_the_root_cgroup_is_nobodys_container() -> None:
     host = fake_host(machine(process(42, "/"), process(43, "/")))
-    assert pids(look(host, proc_tree.gpus(context(42)))) == [42]
+    outcome = look(host, proc_tree.gpus(context(42)))
+    assert pids(outcome) == [42]
+    assert outcome.value is not None and outcome.value.processes[0].container_cgroup is None
 
 
 def test_no_gpu_no_processes() -> None:
