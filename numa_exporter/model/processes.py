@@ -32,7 +32,6 @@ class Process:
 
     ``cgroup`` names the workload; ``container_cgroup`` is the absolute path of the container's own directory and
     ``cpuset_cgroup`` that of the nearest ancestor with a cpuset (/proc/PID/cpuset). ``cpu_seconds`` is utime + stime.
-    ``listed`` is false where the fd directory could not be listed (denied) or was not looked at yet.
     """
 
     key: ProcessKey
@@ -84,7 +83,8 @@ class ProcessThreads:
 
     ``cpu_seconds`` by node is cumulative since the agent first saw the process (first sight adds 0);
     ``moved_seconds`` the part whose thread changed node between looks. ``exact`` where every mask lies in one node.
-    ``looked_at`` / ``threads`` is the covered share when the thread budget rotates.
+    ``looked_at`` / ``threads`` is the covered share when the thread budget rotates. An exact process's threads are
+    not read: then all count as having run on their node, and its main thread's group shows the whole window.
     """
 
     groups: tuple[ThreadGroup, ...]

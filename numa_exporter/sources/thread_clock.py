@@ -63,6 +63,10 @@ class ProcessClock:
         self._total: tuple[float, float | None] | None = None
         self._threads: dict[int, tuple[Reading, float]] = {}
 
+    def last(self, tid: int) -> Reading | None:
+        """What was last read of a thread."""
+        return self._threads[tid][0] if tid in self._threads else None
+
     def look(
         self,
         at: float,

@@ -93,23 +93,28 @@ class ThreadsReader:
             tracked = self._tracked[key]
             for tid in tracked.rotation(sorted(masks[key]), left):
                 try:
-                    readings[key][tid] = self._reading(host, key.pid, tid, hz)
+                    readings[key][tid] = self._reading(host, key.pid, tid, hz, tracked.clock.last(tid))
                 except (HostError, ParseError) as error:
                     failures.add(error)
                 tracked.turn, tracked.last = self._look, tid
                 left = None if left is None else left - 1
         return readings
 
-    def _reading(self, host: Host, pid: int, tid: int, hz: int) -> Reading:
-        path = f"/proc/{pid}/task/{tid}/stat"
-        stat = task_stat.parse(host.read(path), path)
+    def _reading(self, host: Host, pid: int, tid: int, hz: int, last: Reading | None) -> Reading:
         path = f"/proc/{pid}/task/{tid}/schedstat"
         try:
             seconds = schedstat.parse(host.read(path), path).run_ns / 1e9
-        except HostError:  # a kernel without CONFIG_SCHED_INFO: ticks are coarser, but they add up
-            seconds = stat.cpu_ticks / hz
-        node = None if stat.processor is None else self._nodes.of_cpu.get(stat.processor)
-        return Reading(start_ticks=stat.start_ticks, seconds=seconds, node=node)
+        except HostError:
+            seconds = None  # a kernel without CONFIG_SCHED_INFO: ticks are coarser, but they add up
+        if last is not None and last.seconds == seconds:
+            return last  # it did not run, so it is where it was: most threads sleep, and need no stat
+        path = f"/proc/{pid}/task/{tid}/stat"
+        stat = task_stat.parse(host.read(path), path)
+        return Reading(
+            start_ticks=stat.start_ticks,
+            seconds=stat.cpu_ticks / hz if seconds is None else seconds,
+            node=None if stat.processor is None else self._nodes.of_cpu.get(stat.processor),
+        )
 
 
 @dataclass(slots=True)

@@ -88,6 +88,15 @@ def test_without_schedstat_ticks_do() -> None:
     assert found[KEY].cpu_seconds == {0: 1.1}
 
 
+def test_a_thread_that_slept_is_not_asked_where_it_is() -> None:
+    first = {**thread(42, 42, cpu=0, run=1), **thread(42, 43, cpu=2, run=1)}
+    second: Files = {**thread(42, 42, cpu=0, run=2), "/proc/42/task/43/stat": DENIED}
+    third = {**thread(42, 42, cpu=0, run=2), **thread(42, 43, cpu=2, run=4)}
+    found = looks(first, second, third, affinity={42: BOTH, 43: BOTH})
+    assert [look[KEY].looked_at for look in found] == [2, 2, 2]
+    assert found[2][KEY].cpu_seconds == {0: 1.0, 1: 3.0}
+
+
 def test_a_thread_that_ends_in_the_middle_is_left_out() -> None:
     ending: Files = {"/proc/42/task/43/stat": GONE, "/proc/42/task/43/schedstat": GONE}
     (found,) = looks({**thread(42, 42), **ending}, affinity={42: BOTH, 43: BOTH})
