@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from numa_exporter.findings.intents import Intent, suppressed
-from numa_exporter.findings.persistence import Moment, Streaks, grown, looks, remembered, steady
+from numa_exporter.findings.persistence import Moment, Streaks, grown, looks, remembered, settled, steady
 from numa_exporter.findings.rule import Rule
 from numa_exporter.findings.scene import Scene, about
 from numa_exporter.findings.verdict import judge_dimension
 from numa_exporter.model.ids import JUDGED, Dimension, RankKey
 from numa_exporter.model.placement import Machine, Placement
-from numa_exporter.model.report import Finding, Judgement, Memory, Steady, Streak, Subject, Verdict
+from numa_exporter.model.report import Finding, Judgement, Memory, Streak, Subject, Verdict
 from numa_exporter.model.thresholds import Settings, Thresholds
 
 Verdicts = dict[RankKey, dict[Dimension, Verdict]]
@@ -25,12 +25,14 @@ def fold(
     if machine is None:
         return Judgement(memory=memory, verdicts={}, findings=())
     calm = steady(memory.steady, placement, settings.thresholds)
-    verdicts, streaks = _verdicts(memory, placement, machine, settings.thresholds, calm)
+    old_enough = settled(placement, calm, settings.thresholds)
+    verdicts, streaks = _verdicts(memory, placement, machine, settings.thresholds, old_enough)
     scene = Scene(
         placement=placement,
         machine=machine,
         limits=settings.thresholds,
         verdicts=verdicts,
+        settled=old_enough,
         looks=looks(memory.looks, placement, machine),
     )
     findings: list[Finding] = []
@@ -49,17 +51,24 @@ def fold(
 
 
 def _verdicts(
-    memory: Memory, placement: Placement, machine: Machine, limits: Thresholds, calm: dict[RankKey, Steady]
+    memory: Memory, placement: Placement, machine: Machine, limits: Thresholds, old_enough: frozenset[RankKey]
 ) -> tuple[Verdicts, Streakbook]:
     verdicts: Verdicts = {}
     streaks: Streakbook = dict(_of_absent(memory.streaks, placement))
+    now = Moment.of(placement)
     for workload in placement.workloads:
         for rank in workload.ranks:
             verdicts[rank.key] = {}
             for dimension in JUDGED:
                 key = (dimension, about(rank))
                 verdict, streak = judge_dimension(
-                    placement, machine, rank, dimension, limits, calm.get(rank.key), memory.streaks.get(key)
+                    machine,
+                    rank,
+                    dimension,
+                    limits,
+                    now=now,
+                    settled=rank.key in old_enough,
+                    streak=memory.streaks.get(key),
                 )
                 verdicts[rank.key][dimension] = verdict
                 if streak is not None:

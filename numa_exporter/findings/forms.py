@@ -76,8 +76,9 @@ def limit_forms(workload: Workload, to: Target) -> Iterator[str]:
         yield f"{kind} run --cpuset-cpus={to.cpu_list} --cpuset-mems={to.mem_list} ...  # {name}"
     elif kind == "slurm":
         yield "sbatch --gres-flags=enforce-binding; srun --mem-bind=local ..."
-    elif unit.endswith((".service", ".scope", ".slice")):
-        # Stopped first: writing cpuset.mems under a living process makes the kernel move its pages.
+    elif unit.endswith(".service") and not unit.startswith("user@") and not _on_v1(workload):
+        # On v2 alone. Stopped first: writing cpuset.mems under a living process makes the kernel move its pages.
+        # Never a scope or a user's manager: stopping those ends sessions.
         limits = f"AllowedCPUs={to.cpu_list} AllowedMemoryNodes={to.mem_list}"
         yield f"systemctl stop {unit}; systemctl set-property {unit} {limits}; systemctl start {unit}"
 
@@ -93,3 +94,7 @@ def drop_cache(machine: Machine, rank: Rank) -> Iterator[str]:
         if memory.free_bytes < need <= memory.free_bytes + cache:
             yield f"{DROP_CACHE}  # before the start: {words.size(cache)} of page cache fill node {placed.id}"
             return
+
+
+def _on_v1(workload: Workload) -> bool:
+    return workload.cgroup is not None and workload.cgroup.version == 1

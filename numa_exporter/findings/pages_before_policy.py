@@ -14,7 +14,7 @@ from numa_exporter.model.thresholds import Thresholds
 
 def find(scene: Scene) -> Iterator[Finding]:
     for workload, rank in scene.ranks():
-        if not _bound_within_home(rank) or not _far(rank, scene.limits):
+        if rank.key not in scene.settled or not _bound_within_home(rank) or not _far(rank, scene.limits):
             continue
         told = remedy.bind(scene, workload, rank)
         ratio, amount = rank.misalignment["memory"], rank.remote["memory"]

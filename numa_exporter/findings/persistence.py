@@ -55,6 +55,17 @@ def looks(before: tuple[Look, ...], placement: Placement, machine: Machine) -> t
     return (*(look for look in before if since <= look.monotonic < now.monotonic), now)
 
 
+def settled(placement: Placement, calm: Mapping[RankKey, Steady], limits: Thresholds) -> frozenset[RankKey]:
+    """The ranks that are old enough, or whose GPU memory has been steady for long enough: the others are loading."""
+    return frozenset(
+        rank.key
+        for workload in placement.workloads
+        for rank in workload.ranks
+        if (rank.start_time is not None and placement.taken_at - rank.start_time >= limits.rank_age_seconds)
+        or (rank.key in calm and placement.monotonic - calm[rank.key].since >= limits.gpu_memory_steady_seconds)
+    )
+
+
 def steady(before: Mapping[RankKey, Steady], placement: Placement, limits: Thresholds) -> dict[RankKey, Steady]:
     """Since when the GPU memory of each rank has not moved; a rank whose used bytes are not known is left out."""
     found: dict[RankKey, Steady] = {}

@@ -11,12 +11,14 @@ from numa_exporter.model.thresholds import Thresholds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One evaluation. ``looks``: counters of the last minutes, oldest first, this moment's last."""
+    """One evaluation. ``settled``: the ranks that are old enough to be judged. ``looks``: counters of the last minutes,
+    oldest first, this moment's last."""
 
     placement: Placement
     machine: Machine
     limits: Thresholds
     verdicts: Mapping[RankKey, Mapping[Dimension, Verdict]]
+    settled: frozenset[RankKey]
     looks: tuple[Look, ...]
 
     def ranks(self) -> Iterator[tuple[Workload, Rank]]:

@@ -16,7 +16,7 @@ def find(scene: Scene) -> Iterator[Finding]:
     limits = scene.limits
     for workload, rank in scene.ranks():
         threads, cores = rank.escaped_threads, rank.escaped_cores
-        if not threads or cores is None or rank.unjudged is not None:
+        if not threads or cores is None or rank.unjudged is not None or rank.key not in scene.settled:
             continue
         loud = cores >= limits.escaped_warning_cores
         told = remedy.bind_cpus(scene, workload, rank)
@@ -33,7 +33,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             confidence=trust(rank),
             evidence=tuple(evidence.masks(rank)),
             remedy=told.remedy,
-            remedy_note=f"Bound at its start, all its threads inherit the mask; by PID only the main one. {told.note}",
+            remedy_note=f"A bind by PID reaches the main thread alone. {told.note}",
         )
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from numa_exporter.findings.interleaved import explains
 from numa_exporter.findings.persistence import Moment, grown, remembered
 from numa_exporter.model.ids import Dimension
-from numa_exporter.model.placement import Machine, Placement, Rank
-from numa_exporter.model.report import Steady, Streak, Verdict
+from numa_exporter.model.placement import Machine, Rank
+from numa_exporter.model.report import Streak, Verdict
 from numa_exporter.model.thresholds import Thresholds
 
 READINGS = frozenset({"no reading", "withheld", "error too wide"})
@@ -36,20 +36,20 @@ def bar_of(dimension: Dimension, rank: Rank, limits: Thresholds) -> Bar:
 
 
 def judge_dimension(
-    placement: Placement,
     machine: Machine,
     rank: Rank,
     dimension: Dimension,
     limits: Thresholds,
-    steady: Steady | None,
+    *,
+    now: Moment,
+    settled: bool,
     streak: Streak | None,
 ) -> tuple[Verdict, Streak | None]:
-    """The verdict, and the streak to remember."""
-    now = Moment.of(placement)
+    """The verdict, and the streak to remember. ``settled``: the rank is old enough."""
     streak = remembered(streak, now)
     if rank.home and one_socket(machine):
         return Verdict(misaligned=False), None
-    doubt = _doubt(machine, rank, dimension, limits) or _too_young(rank, limits, now, steady)
+    doubt = _doubt(machine, rank, dimension, limits) or (None if settled else "too young")
     if doubt is not None:
         return Verdict(misaligned=None, not_judged=doubt), streak if doubt in READINGS else None
     bar = bar_of(dimension, rank, limits)
@@ -111,11 +111,3 @@ def _memory_doubt(rank: Rank, dimension: Dimension, limits: Thresholds) -> str |
     unknown = considered > 0 and width is None
     too_wide = dimension == "memory" and width is not None and width > limits.memory_error
     return "error too wide" if unknown or too_wide else None
-
-
-def _too_young(rank: Rank, limits: Thresholds, now: Moment, steady: Steady | None) -> str | None:
-    if rank.start_time is not None and now.wall - rank.start_time >= limits.rank_age_seconds:
-        return None
-    if steady is not None and now.monotonic - steady.since >= limits.gpu_memory_steady_seconds:
-        return None
-    return "too young"
