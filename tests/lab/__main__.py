@@ -14,7 +14,14 @@ from tests.lab.topology import TOPOLOGIES
 
 
 def main() -> int:
-    options = _options()
+    # split here: argparse would also swallow a "--" of the command's own
+    words = sys.argv[1:]
+    end = words.index("--") if "--" in words else len(words)
+    command = words[end + 1 :]
+    parser = _parser()
+    options = parser.parse_args(words[:end])
+    if not command:
+        parser.error("the command is missing: TOPOLOGY -- COMMAND")
     with tempfile.TemporaryDirectory(prefix="numa-lab-") as folder:
         lab = Lab(
             topology=TOPOLOGIES[options.topology],
@@ -27,7 +34,7 @@ def main() -> int:
             timeout=options.timeout,
             environment=dict(pair.split("=", 1) for pair in options.environment),
         )
-        result = lab.run(options.command, cwd=Path.cwd(), relay=Relay())
+        result = lab.run(command, cwd=Path.cwd(), relay=Relay())
         if options.output:
             shutil.copytree(result.out, options.output, dirs_exist_ok=True)
         if options.verbose or result.exit_code in (TIMED_OUT, LAB_FAILED):
@@ -53,15 +60,15 @@ class Relay:
             stream.flush()
 
 
-def _options() -> argparse.Namespace:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tests.lab",
+        usage="%(prog)s [OPTION ...] TOPOLOGY -- COMMAND [ARGUMENT ...]",
         description=__doc__,
         epilog="Exit code: the command's; 124 timed out; 125 the lab failed; 2 wrong use.",
     )
     add = parser.add_argument
     add("topology", choices=TOPOLOGIES, help="the machine: %(choices)s", metavar="TOPOLOGY")
-    add("command", nargs="+", help="what to run there, after --", metavar="COMMAND")
     add("-k", "--kernel", choices=PACKAGES, default="6.1")
     add("-c", "--cgroup", choices=CGROUPS, default="v2")
     add("-d", "--devices", default="", help=f"on each node, of {', '.join(DEVICES)}; a/b: on one switch")
@@ -71,7 +78,7 @@ def _options() -> argparse.Namespace:
     add("-o", "--output", type=Path, metavar="FOLDER", help="what the command leaves in $LAB_OUT")
     add("-a", "--append", default="", help="more of the kernel's command line")
     add("-v", "--verbose", action="store_true", help="show the time and the guest's console")
-    return parser.parse_args()
+    return parser
 
 
 sys.exit(main())

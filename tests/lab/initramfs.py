@@ -1,10 +1,10 @@
-"""The archive that a guest starts from: busybox, the init script and modules, as an uncompressed cpio."""
+"""The archive that a guest starts from: busybox, the init scripts and modules, as an uncompressed cpio."""
 
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-INIT = Path(__file__).resolve().parent / "guest" / "init"
+GUEST = Path(__file__).resolve().parent / "guest"
 FOLDERS = ("bin", "dev", "identity", "modules", "proc", "sys")
 
 
@@ -13,7 +13,8 @@ def initramfs(modules: Iterable[Path], stand_in: Path | None) -> bytes:
     busybox = shutil.which("busybox")
     if busybox is None:
         raise FileNotFoundError("needs busybox (Debian package busybox-static)")
-    files = {"init": INIT.read_bytes(), "bin/busybox": Path(busybox).read_bytes()}
+    files = {file.name: file.read_bytes() for file in GUEST.iterdir()}  # init and second
+    files["bin/busybox"] = Path(busybox).read_bytes()
     order = list(dict.fromkeys(modules))
     files["modules/order"] = "".join(f"{module.name}\n" for module in order).encode()
     files |= {f"modules/{module.name}": module.read_bytes() for module in order}

@@ -39,6 +39,8 @@ import numa_exporter
 pathlib.Path("/etc/numa-lab-was-here").write_text("x")
 pathlib.Path(numa_exporter.__file__).with_name("numa-lab-was-here").write_text("x")
 assert shutil.which("numactl") and shutil.which("numastat")
+mounts = [pathlib.Path(f"/proc/{pid}/mountinfo").read_text() for pid in (1, "self")]
+assert mounts[0] == mounts[1]  # an exporter in a container reads PID 1's
 print(numa_exporter.__file__, pytest.__version__)
 """
     result = lab(SMALL).python("-c", code)
@@ -79,9 +81,20 @@ def test_left_over_children_do_not_hold_the_guest(lab: Machine) -> None:
 
 def test_by_hand(lab: Machine) -> None:
     lab(SMALL)  # skips where the tools are missing
-    command = [sys.executable, "-m", "tests.lab", SMALL, "--", "bash", "-c", "echo out; echo err >&2; exit 3"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.lab",
+        SMALL,
+        "--",
+        "bash",
+        "-c",
+        "echo $1; echo err >&2; exit 3",
+        "bash",
+        "--",
+    ]
     result = subprocess.run(command, cwd=REPOSITORY, check=False, capture_output=True, text=True)
-    assert (result.returncode, result.stdout, result.stderr) == (3, "out\n", "err\n")
+    assert (result.returncode, result.stdout, result.stderr) == (3, "--\n", "err\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["no-such-topology", "--", "true"], ["2s2n"], ["-k", "2.4", "2s2n", "true"]])
