@@ -43,13 +43,13 @@ def rank(
     }
 
 
-def cpu(total: str, remote: str, moved: str, *, minutes: int, start: int = -100) -> Series:
+def cpu(local: str, remote: str, moved: str, *, minutes: int, uuid: str = "GPU-a") -> Series:
     """A rank by its counters of CPU seconds."""
     key = {"cluster": "c", "node": "n1", "instance": "n1:10062", "namespace": "llm", "pod": "chat-0",
-           "container": "vllm", "uuid": "GPU-a"}  # fmt: skip
+           "container": "vllm", "uuid": uuid}  # fmt: skip
     return {
-        series("numa_rank_start_time_seconds", key): steps((minutes, start * 60)),
-        series("numa_rank_cpu_seconds_total", key, numa_node="0", locality="local"): total,
+        series("numa_rank_start_time_seconds", key): steps((minutes, -6000)),
+        series("numa_rank_cpu_seconds_total", key, numa_node="0", locality="local"): local,
         series("numa_rank_cpu_seconds_total", key, numa_node="1", locality="remote"): remote,
         series("numa_rank_cpu_moved_seconds_total", key): moved,
     }
@@ -225,6 +225,27 @@ def identity() -> Iterator[Scenario]:
         | cpu(counting((180, 2), (120, 1)), counting((180, 0), (120, 1)), counting((300, 0.01)), minutes=300),
         page=(220, 299),
     )  # fmt: skip
+    yield Scenario(
+        name="the first remote second",
+        why="until then no remote series exists, and three hours of zero must count as history",
+        story=limits(300)
+        | cpu(counting((180, 2), (120, 1)), "_x180 " + counting((120, 1)), counting((300, 0)), minutes=300),
+        page=(220, 299),
+    )  # fmt: skip
+    yield Scenario(
+        name="one busy engine among thirty idle ones",
+        why="an idle engine is unknown, not good: thirty of them do not make one bad rank a minority",
+        story=limits(300)
+        | cpu(counting((180, 2), (120, 1)), counting((180, 0), (120, 1)), counting((300, 0)), minutes=300)
+        | {
+            name: values
+            for i in range(30)
+            for name, values in cpu(
+                counting((300, 0.02)), counting((300, 0)), counting((300, 0)), minutes=300, uuid=f"GPU-{i}"
+            ).items()
+        },
+        page=(220, 299),
+    )
 
 
 def near_misses() -> Iterator[Scenario]:
@@ -233,14 +254,18 @@ def near_misses() -> Iterator[Scenario]:
 
     yield silent(
         "start-up",
-        "while a model loads, its pages lie where the loader ran; 14 minutes later they are at home",
-        limits(300) | rank((180, 0.0), (120, None)) | rank((180, None), (14, 0.9), (106, 0.0), start=180, pod="chat-1"),
-    )
-    yield silent(
-        "a burst of nine minutes",
-        "the page asks for ten minutes in which it was bad throughout, for ten minutes",
-        limits(300) | rank((180, 0.0), (9, 0.8), (111, 0.0)),
-    )
+        "a rolling update: one after another is remote for 14 minutes while its model loads, and then at home",
+        limits(300) | rank((180, 0.0), (120, None))
+        | rank((180, None), (14, 0.9), (106, 0.0), start=180, pod="chat-1")
+        | rank((190, None), (14, 0.9), (96, 0.0), start=190, pod="chat-2")
+        | rank((200, None), (14, 0.9), (86, 0.0), start=200, pod="chat-3"),
+    )  # fmt: skip
+    for minutes in (9, 18):
+        yield silent(
+            f"a burst of {minutes} minutes",
+            "the page asks for ten minutes in which it was bad throughout, and for ten minutes of that",
+            limits(300) | rank((180, 0.0), (minutes, 0.8), (120 - minutes, 0.0)),
+        )
     yield silent(
         "cordoned machine",
         "it is being emptied: pods squeezed together there are meant to look odd",
@@ -274,6 +299,12 @@ def near_misses() -> Iterator[Scenario]:
         "all of 0.05 core on the far socket is an idle engine, not a placement",
         limits(300)
         | cpu(counting((180, 2), (120, 0)), counting((180, 0), (120, 0.05)), counting((300, 0)), minutes=300),
+    )
+    yield silent(
+        "below the floor of cores",
+        "two thirds of 0.12 core: busy enough to be known, too little to matter",
+        limits(300)
+        | cpu(counting((180, 2), (120, 0.04)), counting((180, 0), (120, 0.08)), counting((300, 0)), minutes=300),
     )
     yield silent(
         "CPU time that moved between the looks",
