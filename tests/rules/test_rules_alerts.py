@@ -189,7 +189,7 @@ FIRES = [
         alert="NumaRanksSwapped",
         minute=30,
         given={
-            finding("rank_swapped", POD): steps((60, 1)),
+            finding("rank_swapped", RANK): steps((60, 1)),
             ratio("memory"): steps((60, 0.2)),
             ratio("cpu_time"): steps((60, 0.9)),
             ratio("memory", POD, {"uuid": "GPU-2"}): steps((60, 0.1)),  # a well-placed neighbour is not named
@@ -225,11 +225,11 @@ FIRES = [
     Fires(
         alert="NumaGpuNodePolluted",
         minute=15,
-        given={finding("gpu_node_polluted", numa_node="2"): steps((60, 1)), **memory_of("2", free=0.25)},
-        labels=PLACE | {"numa_node": "2"},
+        given={finding("gpu_node_polluted", numa_node="2", uuid="GPU-1"): steps((60, 1)), **memory_of("2", free=0.25)},
+        labels=PLACE | {"numa_node": "2", "uuid": "GPU-1"},
         summary="host pages lie in GPU memory (NUMA node 2 of gpu-7)",
-        description="NUMA node 2 on gpu-7 is a GPU's own memory and holds pages of processes that do not use that "
-        "GPU; 75% of the node is taken in all. They take room from the KV cache.",
+        description="NUMA node 2 on gpu-7 is the memory of GPU GPU-1 and holds pages of processes that do not use it; "
+        "75% of the node is taken in all. They take room from the KV cache.",
     ),
     Fires(
         alert="NumaAdmissionHotLoop",
