@@ -320,6 +320,11 @@ SILENT = [
         minute=299,
     ),
     Silent(
+        near="NumaCpusetOffHome",
+        why="no home CPU but the home's socket is reached (SNC, NPS): the agent calls it info",
+        given={finding("cpuset_off_home", RANK, level="info"): steps((120, 1))},
+    ),
+    Silent(
         near="NumaGrantBroken",
         why="the kubelet reconciled within two minutes",
         given={finding("grant_broken", POD): steps((2, 1), (198, None))},
