@@ -22,6 +22,8 @@ class Looker:
         pipeline.begin_look()
         for name, worker in self._workers.items():
             deadline = pipeline.channels[name].source.deadline
+            if pipeline.gave_up(name):
+                continue
             if worker.busy:
                 pipeline.stuck(name, deadline)
                 continue
@@ -32,7 +34,7 @@ class Looker:
                 pipeline.accept(name, future.result())
             else:
                 pipeline.stuck(name, deadline)
-        return pipeline.report()
+        return pipeline.report(pipeline.sample("report"))
 
     def looks(self, count: int, window: float) -> list[Report]:
         """``count`` looks spread over ``window`` seconds."""

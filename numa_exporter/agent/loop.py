@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
+from functools import partial
 
 from numa_exporter.agent.governor import Governor
 from numa_exporter.agent.pipeline import Channel, Pipeline, Reading
@@ -11,8 +12,13 @@ from numa_exporter.agent.transitions import Transitions
 from numa_exporter.agent.worker import Worker
 from numa_exporter.model.health import AgentStats
 from numa_exporter.model.report import Report
+from numa_exporter.model.sample import Sample
 
 log = logging.getLogger("numa_exporter.loop")
+
+PATIENCE = 0.8
+"""Share of the interval for which a tick waits for its sources; an answer that comes later is the next tick's. A loop
+that waited out a deadline of 60 s would look dead to its probe."""
 
 OPEN_METRICS_TICKS = 20
 """For how many ticks OpenMetrics is rendered after somebody asked for it."""
@@ -33,6 +39,7 @@ class Loop:
         self._max_series = max_series
         self._transitions = Transitions()
         self._workers = {name: Worker(f"source-{name}") for name in pipeline.channels}
+        self._readings: dict[str, tuple[float, asyncio.Future[Reading]]] = {}
         self._render = Worker("render")
         self._open_metrics_ticks = 0
         self._ticks = 0
@@ -52,10 +59,14 @@ class Loop:
     async def run(self, stop: asyncio.Event) -> None:
         """Tick until stopped. A tick that runs over makes the next ones skip."""
         loop = asyncio.get_running_loop()
-        due = loop.time()
+        self.turned_at = due = loop.time()
         while not stop.is_set():
-            await self.tick()
-            self.turned_at = loop.time()
+            try:
+                await self.tick()
+                self.turned_at = loop.time()
+            except Exception:
+                # A defect of ours. What was published stands, with its old stamp; a probe sees that nothing turns.
+                log.exception("tick failed")
             due += self.interval
             while due <= loop.time():
                 due += self.interval
@@ -67,45 +78,54 @@ class Loop:
     async def tick(self) -> None:
         """One turn: every due source, then one report."""
         self._pipeline.begin_look()
+        until = asyncio.get_running_loop().time() + PATIENCE * self.interval
         reading = {name: asyncio.Event() for name in self._pipeline.channels}
         async with asyncio.TaskGroup() as group:
             for name in self._pipeline.channels:
-                group.create_task(self._read(name, reading))
-        if self._render.busy:
-            self._skipped += 1
-            return
-        published = await asyncio.wrap_future(self._render.submit(self._make))
+                group.create_task(self._read(name, reading, until))
+        sample = self._pipeline.sample("report")
+        published = await asyncio.wrap_future(self._render.submit(partial(self._make, sample)))
         self._dropped.update(published.dropped)
         self.published = published
         self._ticks += 1
         self._transitions.note(published.report)
 
-    async def _read(self, name: str, done: dict[str, asyncio.Event]) -> None:
+    async def _read(self, name: str, done: dict[str, asyncio.Event], until: float) -> None:
         """Read one source if it is due, after those it needs; set its event whatever comes of it."""
-        channel = self._pipeline.channels[name]
-        worker = self._workers[name]
         try:
-            for need in channel.source.needs:
+            for need in self._pipeline.channels[name].source.needs:
                 await done[need].wait()
-            deadline = channel.source.deadline
-            if worker.busy:
-                self._pipeline.stuck(name, deadline)
-                return
-            sample = self._pipeline.sample(f"{name}.sample")
-            if not self._due(channel, sample.monotonic):
-                return
-            channel.started_at = sample.monotonic
-            future = asyncio.wrap_future(worker.submit(lambda: self._pipeline.read(name, sample)))
-            # Late answers are taken in when they come; wait() does not abandon the thread as wait_for() would.
-            future.add_done_callback(lambda late: None if late.cancelled() else self._take(name, late))
-            await asyncio.wait({future}, timeout=deadline)
-            if not future.done():
-                self._pipeline.stuck(name, deadline)
+            if self._workers[name].busy or self._start(name):
+                await self._answer(name, until)
         finally:
             done[name].set()
 
+    def _start(self, name: str) -> bool:
+        """Whether a reading began now."""
+        channel = self._pipeline.channels[name]
+        if self._pipeline.gave_up(name):
+            return False
+        sample = self._pipeline.sample(f"{name}.sample")
+        if not self._due(channel, sample.monotonic):
+            return False
+        channel.started_at = sample.monotonic
+        future = asyncio.wrap_future(self._workers[name].submit(partial(self._pipeline.read, name, sample)))
+        # Late answers are taken in when they come; wait() does not abandon the thread as wait_for() would.
+        future.add_done_callback(lambda late: None if late.cancelled() else self._take(name, late))
+        self._readings[name] = asyncio.get_running_loop().time(), future
+        return True
+
+    async def _answer(self, name: str, until: float) -> None:
+        """Wait for the reading in flight, though not for ever; past its deadline it is stuck."""
+        began, future = self._readings[name]
+        deadline = self._pipeline.channels[name].source.deadline
+        now = asyncio.get_running_loop().time()
+        await asyncio.wait({future}, timeout=max(0.0, min(began + deadline, until) - now))
+        if not future.done() and asyncio.get_running_loop().time() >= began + deadline:
+            self._pipeline.stuck(name, deadline)
+
     def _due(self, channel: Channel, monotonic: float) -> bool:
-        # A replay has its own time: every frame is read whole. A tick may come a little early, hence 0.9.
+        # A replay has its own time: every frame is read whole. A tick may come a little early.
         if self._pipeline.host.mode != "live" or channel.started_at is None:
             return True
         return monotonic - channel.started_at >= channel.interval - 0.1 * self.interval
@@ -119,8 +139,8 @@ class Loop:
             return
         self._pipeline.accept(name, future.result())
 
-    def _make(self) -> Published:
-        report = self._pipeline.report()
+    def _make(self, sample: Sample) -> Published:
+        report = self._pipeline.report(sample)
         return publish(report, self._stats(report), self._wanted())
 
     def _wanted(self) -> Wanted:

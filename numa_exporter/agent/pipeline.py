@@ -44,6 +44,11 @@ class Channel:
     started_at: float | None = None
     duration: float | None = None
 
+    @property
+    def max_age(self) -> float:
+        """Seconds after which a value is dropped; of a source that is read less often, later."""
+        return 3 * self.interval + self.source.deadline
+
     def health(self) -> SourceHealth:
         # A source that does not exist here has no gauge: nobody wants a page for a machine without resctrl.
         absent = self.failure is not None and self.failure.word == "absent" and self.value is None
@@ -62,8 +67,8 @@ class Channel:
 class Pipeline:
     """Holds the channels, the ledger and the judging memory of one host, and makes Reports of them.
 
-    ``read`` runs in the source's own thread, ``accept`` and ``report`` in the caller's. Nothing here is shared
-    between threads but the Sample, which is a value.
+    ``read`` runs in the source's own thread, ``report`` in one of its own too, everything else in the caller's: no
+    two threads share more than the Sample, which is a value.
     """
 
     def __init__(
@@ -95,6 +100,13 @@ class Pipeline:
             self._step()
         self._looks += 1
 
+    def gave_up(self, name: str) -> bool:
+        """Whether this look was recorded as one in which the source was stuck: then it is so again, unread."""
+        error = self.host.gave_up(name)
+        if error is not None:
+            self._give_up(name, error)
+        return error is not None
+
     def read(self, name: str, sample: Sample) -> Reading:
         """One reading, in the source's own thread. Never raises what a reader may raise."""
         channel = self.channels[name]
@@ -124,10 +136,13 @@ class Pipeline:
 
     def stuck(self, name: str, seconds: float) -> None:
         """Note that a reading has not come back within its deadline."""
+        self._give_up(name, self.host.give_up(name, f"no answer within {seconds:g} s"))
+
+    def _give_up(self, name: str, error: HostError) -> None:
         channel = self.channels[name]
         if channel.failure is None or channel.failure.word != "stuck":
             channel.counts["stuck"] = channel.counts.get("stuck", 0) + 1
-        channel.failure = Failure(word="stuck", path=name, detail=f"no answer within {seconds:g} s")
+        channel.failure = error.failure()
 
     def broken(self, name: str, error: BaseException) -> None:
         """Note that our own code failed on a reading: nothing the host said, so ``garbled``."""
@@ -143,7 +158,7 @@ class Pipeline:
         values: Mapping[str, Any] = {
             name: channel.value
             for name, channel in self.channels.items()
-            if channel.fresh_at is not None and now.monotonic - channel.fresh_at <= channel.source.max_age
+            if channel.fresh_at is not None and now.monotonic - channel.fresh_at <= channel.max_age
         }
         return Sample(
             host=self._facts,
@@ -153,9 +168,8 @@ class Pipeline:
             **values,
         )
 
-    def report(self) -> Report:
-        """Join and judge what was read, and remember for the next time."""
-        sample = self.sample("report")
+    def report(self, sample: Sample) -> Report:
+        """Join and judge a sample, and remember for the next time."""
         placement = join(sample, self._ledger, self.settings)
         judged = judge(self._memory, placement, self.settings, self._intents)
         self._ledger = placement.ledger

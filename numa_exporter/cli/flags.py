@@ -47,6 +47,24 @@ def seconds(text: str) -> float:
     return value
 
 
+def share(text: str) -> float:
+    """A positive share of one CPU: 0.05 is 5 %."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a positive number such as 0.05, found {text!r}")
+    return value
+
+
+def count(text: str) -> int:
+    """A positive whole number."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive whole number, found {text!r}")
+    return int(text)
+
+
 def add_host(parser: argparse.ArgumentParser) -> None:
     """--path.* and --replay: which machine is looked at."""
     group = parser.add_argument_group("host")

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from numa_exporter import __version__
 from numa_exporter.cli import report, serve, snapshot, topo
@@ -12,9 +13,16 @@ from numa_exporter.cli.errors import EXIT_UNKNOWN, UsageError
 VERBS = (serve, report, topo, snapshot)
 
 
+class Parser(argparse.ArgumentParser):
+    """Refuses in one line; argparse would print sixty lines of usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_UNKNOWN, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line; docs/flags.md is printed from it."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="numa-exporter",
         description="Which of my GPU workloads run against the grain of their machine, and what do I change?",
         allow_abbrev=False,

@@ -22,7 +22,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="the report document (schema numa-exporter/report/1)")
     form.add_argument("--metrics", action="store_true", help="metrics, as for the textfile collector")
-    parser.add_argument("--pid", type=int, metavar="PID", help="only the workload that this process belongs to")
+    parser.add_argument("--pid", type=flags.count, metavar="PID", help="only the workload that this process belongs to")
     parser.add_argument(
         "--fail-on", choices=("info", "warning"), default="warning", help="exit 1 from this level on (default: warning)"
     )
@@ -36,13 +36,11 @@ def add_window(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--window", type=flags.seconds, default=10.0, metavar="DURATION", help="spread the looks over it (default: 10s)"
     )
-    parser.add_argument("--looks", type=int, default=3, metavar="N", help="how often to look (default: 3)")
+    parser.add_argument("--looks", type=flags.count, default=3, metavar="N", help="how often to look (default: 3)")
 
 
 def take(args: argparse.Namespace, opened: flags.Opened) -> Report:
     """Look as often as the flags say; of a bundle, at every frame."""
-    if args.looks < 1:
-        raise UsageError(f"--looks: expected a positive number, found {args.looks}")
     settings = flags.settings(args, opened.recorded, every_look=True)
     pipeline = Pipeline(opened.host, flags.sources(args), settings, opened.step, flags.intents(args))
     return Looker(pipeline).looks(opened.frames or args.looks, args.window)[-1]

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from dataclasses import replace
 
 from numa_exporter import __version__
 from numa_exporter.agent import logs, web
@@ -17,6 +18,7 @@ from numa_exporter.cli import flags
 from numa_exporter.cli.errors import EXIT_OK, UsageError
 from numa_exporter.cli.summary import one_line
 from numa_exporter.sources.nvml import Nvml
+from numa_exporter.sources.table import TICK_SECONDS
 
 log = logging.getLogger("numa_exporter")
 
@@ -36,13 +38,29 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         help="the picture at /",
     )
     group = parser.add_argument_group("agent")
-    group.add_argument("--interval", type=flags.seconds, default=15.0, help="seconds between ticks (default: 15)")
     group.add_argument(
-        "--cpu-budget", type=float, default=0.05, metavar="SHARE", help="of one CPU; over it costly sources slow down"
+        "--interval",
+        type=flags.seconds,
+        default=TICK_SECONDS,
+        metavar="DURATION",
+        help="between ticks; sources that are read in each second tick are so at any interval (default: 15s)",
     )
-    group.add_argument("--max-series", type=int, metavar="N", help="leave out series past this many, and count them")
-    group.add_argument("--log.level", dest="log_level", choices=logs.LEVELS, default="info")
-    group.add_argument("--log.format", dest="log_format", choices=logs.FORMATS, default="logfmt")
+    group.add_argument(
+        "--cpu-budget",
+        type=flags.share,
+        default=0.05,
+        metavar="SHARE",
+        help="of one CPU; over it costly sources slow down (default: 0.05)",
+    )
+    group.add_argument(
+        "--max-series", type=flags.count, metavar="N", help="leave out series past this many, and count them"
+    )
+    group.add_argument(
+        "--log.level", dest="log_level", choices=logs.LEVELS, default="info", help="least level (default: info)"
+    )
+    group.add_argument(
+        "--log.format", dest="log_format", choices=logs.FORMATS, default="logfmt", help="of lines (default: logfmt)"
+    )
     flags.add_host(parser)
     flags.add_judging(parser)
     parser.set_defaults(run=run)
@@ -50,17 +68,14 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     host, port = _address(args.listen)
-    if args.cpu_budget <= 0:
-        raise UsageError(f"--cpu-budget: expected a positive share of one CPU, found {args.cpu_budget:g}")
-    if args.max_series is not None and args.max_series < 1:
-        raise UsageError(f"--max-series: expected a positive number, found {args.max_series}")
     logs.start(args.log_level, args.log_format)
     # Half a millisecond instead of five: a scrape need not wait for a long parse in another thread.
     sys.setswitchinterval(0.0005)
     opened = flags.open_host(args)
-    pipeline = Pipeline(
-        opened.host, flags.sources(args), flags.settings(args, opened.recorded), opened.step, flags.intents(args)
-    )
+    sources = [
+        replace(source, interval=source.interval * args.interval / TICK_SECONDS) for source in flags.sources(args)
+    ]
+    pipeline = Pipeline(opened.host, sources, flags.settings(args, opened.recorded), opened.step, flags.intents(args))
     loop = Loop(pipeline, Governor(args.cpu_budget), interval=args.interval, page=args.page, max_series=args.max_series)
     asyncio.run(_serve(loop, host, port, _web_config(args.web_config), opened.nvml))
     return EXIT_OK

@@ -10,6 +10,7 @@ from prometheus_client.openmetrics import exposition as openmetrics_exposition
 from numa_exporter.metrics.row import Row, View
 
 TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OWN = ("numa_exporter_", "process_")
 OPENMETRICS_TYPE = openmetrics_exposition.CONTENT_TYPE_LATEST
 
 
@@ -26,7 +27,8 @@ class Families:
 
 
 def families(table: Sequence[Row], view: View, max_series: int | None = None) -> Families:
-    """Evaluate every row once. A row whose label values do not fit its labels, or that repeats a key, raises
+    """Evaluate every row once. Past ``max_series`` only the agent's own few are kept: which source is down must not be
+    what a limit hides. A row whose label values do not fit its labels, or that repeats a key, raises
     ValueError: prometheus_client would drop labels without a word, and promtool would not notice a repeated key."""
     metrics: list[Metric] = []
     dropped: dict[str, int] = {}
@@ -39,7 +41,7 @@ def families(table: Sequence[Row], view: View, max_series: int | None = None) ->
             if values in seen:
                 raise ValueError(f"{row.name}{values}: exposed twice")
             seen.add(values)
-            if max_series is not None and series >= max_series:
+            if max_series is not None and series >= max_series and not row.name.startswith(OWN):
                 dropped[row.name] = dropped.get(row.name, 0) + 1
                 continue
             labels = {k: str(v) for k, v in zip(row.labels, values, strict=True) if v is not None and v != ""}

@@ -53,6 +53,7 @@ class _Held:
 
 
 def _held(view: View) -> Iterator[_Held]:
+    """Every holding of a workload that has a name; the document lists the observers that have none."""
     for workload in view.report.placement.workloads:
         ranks = [*workload.ranks, *([workload.helpers] if workload.helpers else [])]
         for rank in ranks:
@@ -60,6 +61,10 @@ def _held(view: View) -> Iterator[_Held]:
                 for holding in process.holdings:
                     key = rank.key if rank.key.uuid is not None else None
                     yield _Held(workload=workload.key, rank=key, holding=holding)
+    for observer in view.report.placement.observers:
+        if observer.workload is not None:
+            for holding in observer.holdings:
+                yield _Held(workload=observer.workload, rank=None, holding=holding)
 
 
 def _workload_info(view: View) -> Iterator[Sample]:

@@ -24,16 +24,22 @@ def _node_info(view: View) -> Iterator[Sample]:
         yield (placed.id, placed.socket, placed.kind), 1
 
 
+def _worth(placed: PlacedNode, value: int | None) -> bool:
+    """A zero is worth a series on nodes with CPUs alone: a GB200 has 34 others, 28 of them empty for ever."""
+    return value is not None and (value != 0 or placed.kind == "cpu")
+
+
 def _node_cpus(view: View) -> Iterator[Sample]:
     for placed in _nodes(view):
-        yield (placed.id,), len(placed.online_cpus)
+        if _worth(placed, len(placed.online_cpus)):
+            yield (placed.id,), len(placed.online_cpus)
 
 
 def _memory(field: Callable[[NodeMemory], int | None]) -> Callable[[View], Iterator[Sample]]:
     def samples(view: View) -> Iterator[Sample]:
         for placed in _nodes(view):
             value = field(placed.node.memory) if placed.node.memory else None
-            if value is not None:
+            if value is not None and _worth(placed, value):
                 yield (placed.id,), value
 
     return samples
@@ -43,7 +49,8 @@ def _hugepages(field: str) -> Callable[[View], Iterator[Sample]]:
     def samples(view: View) -> Iterator[Sample]:
         for placed in _nodes(view):
             for pool in placed.node.hugepages:
-                yield (placed.id, pool.page_bytes), getattr(pool, field)
+                if _worth(placed, pool.total_bytes):
+                    yield (placed.id, pool.page_bytes), getattr(pool, field)
 
     return samples
 
@@ -60,7 +67,8 @@ def _distance(view: View) -> Iterator[Sample]:
 def _allocations(view: View) -> Iterator[Sample]:
     for placed in _nodes(view):
         for event, count in placed.node.numastat.items():
-            yield (placed.id, event), count
+            if _worth(placed, count):
+                yield (placed.id, event), count
 
 
 def _cpu_seconds(view: View) -> Iterator[Sample]:

@@ -44,11 +44,15 @@ def _cpuset_mems(view: View) -> Iterator[Sample]:
 
 
 def _charged(view: View) -> Iterator[Sample]:
+    """The kernel writes a zero for every node with memory; only those of nodes with CPUs are worth a series."""
+    machine = view.report.placement.machine
+    with_cpus = {placed.id for placed in machine.nodes if placed.kind == "cpu"} if machine else set()
     for workload in _workloads(view):
         charged = workload.cgroup.charged if workload.cgroup else None
         for backing, by_node in (charged or {}).items():
             for node, count in by_node.items():
-                yield (*workload_labels(workload.key), node, backing), count
+                if count or node in with_cpus:
+                    yield (*workload_labels(workload.key), node, backing), count
 
 
 def _gpu_nodes(view: View) -> Iterator[Sample]:

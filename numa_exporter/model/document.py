@@ -8,8 +8,17 @@ from datetime import UTC, datetime
 
 from numa_exporter.formats import idlist
 from numa_exporter.model.health import SourceHealth
-from numa_exporter.model.ids import Dimension
-from numa_exporter.model.placement import Machine, PlacedGpu, PlacedNode, PlacedProcess, Placement, Rank, Workload
+from numa_exporter.model.ids import Dimension, Locality, WorkloadKey
+from numa_exporter.model.placement import (
+    CpuTime,
+    Machine,
+    PlacedGpu,
+    PlacedNode,
+    PlacedProcess,
+    Placement,
+    Rank,
+    Workload,
+)
 from numa_exporter.model.recording import Json
 from numa_exporter.model.report import Finding, Report, Verdict
 from numa_exporter.model.thresholds import limits
@@ -35,9 +44,10 @@ def document(report: Report) -> dict[str, Json]:
         },
         "thresholds": {limit.name: limit.value for limit in limits(report.settings.thresholds)},
         "machine": _machine(machine) if machine else None,
-        "gpus": [_gpu(placed) for placed in (machine.gpus if machine else ())],
+        "gpus": [_gpu(placed) for placed in machine.gpus] if machine and machine.gpus_known else None,
         "observers": [
-            {"pid": seen.key.pid, "comm": seen.comm, "gpus": list(seen.gpus)} for seen in placement.observers
+            {"pid": seen.key.pid, "comm": seen.comm, "gpus": list(seen.gpus), **_names(seen.workload)}
+            for seen in placement.observers
         ],
         "attribution": {
             "attributed": placement.attribution.attributed,
@@ -81,6 +91,7 @@ def _machine(machine: Machine) -> Json:
             if placed.device.device_class != "gpu"
         ],
         "paths": [{"a": path.uuid, "b": path.peer, "path": path.path} for path in machine.paths],
+        "sockets_unknown": machine.sockets_unknown,
         "virtual": machine.virtual,
         "numa_balancing": machine.balancing.mode,
     }
@@ -121,10 +132,7 @@ def _gpu(placed: PlacedGpu) -> Json:
 def _workload(workload: Workload, report: Report) -> Json:
     cgroup = workload.cgroup
     return {
-        "namespace": workload.key.namespace,
-        "pod": workload.key.pod,
-        "container": workload.key.container,
-        "unit": workload.key.unit,
+        **_names(workload.key),
         "pod_uid": workload.pod_uid,
         "container_id": workload.container_id,
         "runtime": workload.runtime,
@@ -144,8 +152,18 @@ def _workload(workload: Workload, report: Report) -> Json:
     }
 
 
+def _names(key: WorkloadKey | None) -> dict[str, Json]:
+    """The label set W."""
+    return {
+        "namespace": key.namespace if key else None,
+        "pod": key.pod if key else None,
+        "container": key.container if key else None,
+        "unit": key.unit if key else None,
+    }
+
+
 def _helpers(workload: Workload) -> list[Json]:
-    """One entry per helper process; home and CPU time by node are those of the helpers together."""
+    """One entry per helper process; their home is that of the helpers together."""
     together = workload.helpers
     if together is None:
         return []
@@ -155,7 +173,7 @@ def _helpers(workload: Workload) -> list[Json]:
             "start_ticks": process.key.start_ticks,
             "comm": process.comm,
             "home": sorted(together.home),
-            "cpu_seconds": _cpu_seconds(together),
+            "cpu_seconds": None if process.cpu_seconds is None else _seconds(process.cpu_seconds),
         }
         for process in together.processes
     ]
@@ -174,23 +192,29 @@ def _rank(rank: Rank, verdicts: Mapping[Dimension, Verdict]) -> Json:
         "mapped_error_ratio": rank.error,
         "mapped_withheld": rank.withheld,
         "policy": rank.policy,
-        "allowed_cpus": dict(rank.allowed_cpus) if rank.allowed_cpus is not None else None,
-        "threads": dict(rank.threads) if rank.threads is not None else None,
+        "allowed_cpus": _by_word(rank.allowed_cpus),
+        "threads": _by_word(rank.threads),
         "escaped_threads": rank.escaped_threads,
-        "cpu_seconds": _cpu_seconds(rank),
-        "cpu_moved_seconds": rank.cpu.moved_seconds if rank.cpu_known else None,
+        "cpu_seconds": _by_node(rank.cpu_window) if rank.cpu_known else None,
+        "cpu_moved_seconds": round(rank.cpu_window.moved_seconds, 3) if rank.cpu_known else None,
+        "cpu_window_seconds": round(rank.cpu_window_seconds, 3) if rank.cpu_known else None,
+        "cpu_seconds_total": _by_node(rank.cpu) if rank.cpu_known else None,
         "not_judged": {dimension: v.not_judged for dimension, v in verdicts.items() if v.not_judged is not None},
-        "misalignment": dict(rank.misalignment),
+        "misalignment": _by_word(rank.misalignment),
         "misaligned": {dimension: v.misaligned for dimension, v in verdicts.items() if v.misaligned is not None},
+        "unjudged": rank.unjudged,
+        "low_confidence": rank.low_confidence,
     }
 
 
-def _cpu_seconds(rank: Rank) -> Json:
-    if not rank.cpu_known:
-        return None
+def _by_node(cpu: CpuTime) -> Json:
     by_node: dict[int, float] = {}
-    for (node, _), seconds in rank.cpu.seconds.items():
+    for (node, _), seconds in cpu.seconds.items():
         by_node[node] = by_node.get(node, 0.0) + seconds
+    return _seconds(by_node)
+
+
+def _seconds(by_node: Mapping[int, float]) -> dict[str, Json]:
     return {str(node): round(seconds, 3) for node, seconds in sorted(by_node.items())}
 
 
@@ -212,10 +236,7 @@ def _finding(finding: Finding) -> Json:
         "code": finding.code,
         "level": finding.level,
         "subject": {
-            "namespace": subject.workload.namespace if subject.workload else None,
-            "pod": subject.workload.pod if subject.workload else None,
-            "container": subject.workload.container if subject.workload else None,
-            "unit": subject.workload.unit if subject.workload else None,
+            **_names(subject.workload),
             "uuid": subject.uuid,
             "numa_node": subject.numa_node,
             "device": subject.device,
@@ -247,3 +268,7 @@ def _source(health: SourceHealth, placement: Placement) -> Json:
 
 def _by_id(values: Mapping[int, int]) -> dict[str, Json]:
     return {str(key): value for key, value in sorted(values.items())}
+
+
+def _by_word(values: Mapping[Locality, int] | Mapping[Dimension, float] | None) -> Json:
+    return None if values is None else {str(word): value for word, value in values.items()}

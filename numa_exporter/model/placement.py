@@ -98,7 +98,8 @@ class Machine:
     """The machine as it stands. ``cpu_seconds``: (socket, node) to mode to seconds since boot, held so that it does
     not fall when a CPU goes offline. ``node_of_cpu`` folds any CPU set of online CPUs into nodes. ``sockets`` is empty
     and ``sockets_unknown`` says why where they cannot be told. ``virtual`` is true under a hypervisor, None where
-    unknown: then PCIe paths are its invention."""
+    unknown: then PCIe paths are its invention. ``gpus_known`` is false where nobody answered for the GPUs lately: then
+    an empty ``gpus`` is unknown, not none."""
 
     nodes: tuple[PlacedNode, ...]
     sockets: tuple[Socket, ...]
@@ -114,6 +115,7 @@ class Machine:
     virtual: bool | None = None
     driver_version: str | None = None
     nvml: bool = False
+    gpus_known: bool = True
 
     def node(self, node_id: int) -> PlacedNode | None:
         return next((placed for placed in self.nodes if placed.id == node_id), None)
@@ -136,7 +138,8 @@ class Holding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedProcess:
-    """A process of a rank or a helper, with its holdings (none for a helper without a GPU)."""
+    """A process of a rank or a helper, with its holdings (none for a helper without a GPU). ``cpu_seconds`` by node
+    since the agent first saw it; None where unknown."""
 
     key: ProcessKey
     comm: str
@@ -144,6 +147,7 @@ class PlacedProcess:
     holdings: tuple[Holding, ...] = ()
     start_time: float | None = None
     cpu_seconds_total: float = 0.0
+    cpu_seconds: Mapping[int, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,7 @@ def place_machine(sample: Sample, topology: Topology, gpus: Gpus | None, ledger:
         virtual=topology.hypervisor,
         driver_version=gpus.driver_version if gpus else None,
         nvml=bool(gpus and gpus.nvml),
+        gpus_known=gpus is not None,
     )
     return _with_devices(machine, sample, cpus, ledger)
 

@@ -1,11 +1,11 @@
 """One rank, or the helpers of a workload together, set against its home."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from numa_exporter.model.ids import Dimension, RankKey
+from numa_exporter.model.ids import Dimension, ProcessKey, RankKey
 from numa_exporter.model.placement import CpuAccount, Ledger, Machine, PlacedProcess, Rank, Tally
-from numa_exporter.model.processes import Cgroup
+from numa_exporter.model.processes import Cgroup, ProcessThreads
 from numa_exporter.model.sample import Sample
 from numa_exporter.model.thresholds import Settings
 from numa_exporter.placement.accounts import Step, credited, step_of
@@ -51,6 +51,7 @@ class _Sides:
     """Everything that one rank did, side by side."""
 
     account: CpuAccount
+    by_process: Mapping[ProcessKey, ProcessThreads]
     cpu_known: bool
     cpu: CpuSide
     memory: MemorySide
@@ -79,13 +80,14 @@ def _sides(scene: Scene, cast: Cast, members: Sequence[Member]) -> _Sides:
     keys = [member.process.key for member in members]
     account = credited(
         scene.ledger.accounts.get(cast.key),
-        cast.exact or step_of(on_cpu, scene.ledger.marks, keys),
+        _from_zero(scene.machine, home, cast.exact or step_of(on_cpu, scene.ledger.marks, keys)),
         home,
         sample.monotonic,
         scene.settings.thresholds.cpu_time_window_seconds,
     )
     return _Sides(
         account=account,
+        by_process=on_cpu,
         cpu_known=cast.exact is not None or any(key in on_cpu for key in keys),
         cpu=cpu_side(scene.machine, home, [on_cpu[key] for key in keys if key in on_cpu]),
         memory=memory_side([in_memory[key] for key in keys if key in in_memory], scene.shared_by),
@@ -104,7 +106,7 @@ def _rank(
         gpus=cast.gpus,
         home=home.nodes,
         memory_home=home.memory_nodes,
-        processes=tuple(_placed(member) for member in members),
+        processes=tuple(_placed(member, sides.by_process.get(member.process.key)) for member in members),
         low_confidence=_low_confidence(members),
         unjudged=_unjudged(machine, cast),
         indistinct=home.indistinct,
@@ -137,7 +139,13 @@ def _rank(
     )
 
 
-def _placed(member: Member) -> PlacedProcess:
+def _from_zero(machine: Machine, home: Home, step: Step) -> Step:
+    """A counter that appears with its first increase hides it from rate(): each node with CPUs starts at 0."""
+    zeros = {placed.id: 0.0 for placed in machine.nodes if placed.kind == "cpu"} if home.nodes else {}
+    return replace(step, seconds={**zeros, **step.seconds})
+
+
+def _placed(member: Member, threads: ProcessThreads | None) -> PlacedProcess:
     process, holdings = member.process, member.holdings.holdings
     return PlacedProcess(
         key=process.key,
@@ -146,6 +154,7 @@ def _placed(member: Member) -> PlacedProcess:
         holdings=holdings,
         start_time=process.start_time,
         cpu_seconds_total=process.cpu_seconds,
+        cpu_seconds=threads.cpu_seconds if threads else None,
     )
 
 

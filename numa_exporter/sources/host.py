@@ -103,6 +103,10 @@ class Host(Protocol):
         Recorded, so that a replay gives up where the live reader did."""
         ...
 
+    def gave_up(self, path: str) -> HostError | None:
+        """The error of a ``give_up`` that was recorded for this look; None when live."""
+        ...
+
 
 _WORDS: dict[int, FailureWord] = {
     errno.ENOENT: "absent",

@@ -129,6 +129,9 @@ class LiveHost:
     def give_up(self, path: str, detail: str) -> HostError:
         return HostError("stuck", path, detail)
 
+    def gave_up(self, path: str) -> HostError | None:
+        return None
+
 
 class ForeignTree(LiveHost):
     """Another machine's files below a root: no NVML, no process queries. Its evidence can never act on this kernel."""

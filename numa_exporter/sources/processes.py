@@ -1,7 +1,8 @@
 """Processes: who holds a GPU, and who shares a container or pod with them (/proc/PID/{stat,cgroup,cpuset,fd})."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from numa_exporter.formats import proc_status, task_stat
 from numa_exporter.formats.parse_error import ParseError
@@ -19,6 +20,9 @@ from numa_exporter.sources.process_table import LiveProcess, ProcessTable
 from numa_exporter.sources.source import Failures, Outcome
 
 SCAN_DEADLINE = 2.0
+BELIEVED_SECONDS = 600.0
+"""For how long those whom the drivers named stay listed while the drivers are silent: NVML hangs on a lost GPU, and
+the GPUs beside it keep computing. The join keeps their holdings for as long (placement/stuck.py)."""
 HOST_PID_NAMESPACE = "pid:[4026531836]"
 """include/uapi/linux/nsfs.h: PID_NS_INIT_INO, the same on every kernel."""
 
@@ -32,34 +36,38 @@ class ProcessesReader:
     def __init__(self, descriptors: int | None = DESCRIPTORS_A_LOOK) -> None:
         self._scan = DescriptorScan(Guard(SCAN_DEADLINE), descriptors)
         self._table = ProcessTable()
+        self._last = _Last(gpus=Gpus(gpus=()), at=-math.inf)
 
     def read(self, host: Host, sample: Sample) -> Outcome[Processes]:
         failures = Failures()
         now = host.now("processes.look")
         own = task_stat.parse(host.read("/proc/self/stat"), "/proc/self/stat").pid
-        gpus = sample.gpus
-        if gpus is None or not gpus.gpus:  # nobody can hold what is not there
+        gpus = _without_contexts(self._last.gpus) if sample.gpus is None else sample.gpus
+        if not gpus.gpus:  # nobody can hold what is not there
             return Outcome(value=Processes(processes=(), read_monotonic=now.monotonic))
         times = _Times.of(sample)
         self._table.update(host, failures)
-        for error in self._scan.scan(host, [process.key for process in self._table]):
-            failures.add(error)
+        unseen = self._scan.scan(host, [process.key for process in self._table])
         named = gpu_evidence.of_contexts(gpus)
         evidence = self._evidence({pid: of for pid, of in named.items() if self._is_meant(pid, gpus, times)}, gpus)
         self._table.read_cgroups(host, evidence, failures)
         holders = [process for process in self._table if process.key.pid in evidence]
         lost = {pid for pid in named if self._table.get(pid) is None or not self._is_meant(pid, gpus, times)}
+        computing = self._computing(evidence, gpus, now.monotonic)
         value = Processes(
             processes=tuple(
                 self._process(host, process, evidence.get(process.key.pid, ()), times, own)
-                for process in self._concerned(evidence, nvml=gpus.nvml)
+                for process in self._concerned(evidence, computing)
             ),
             unattributed=len(lost) + sum(process.workload is None and not process.denied for process in holders),
             denied=sum(process.denied for process in holders),
             read_monotonic=now.monotonic,
         )
         failure = _hidden(host, sorted(lost)) or failures.worst("denied", "garbled")
-        if failure is None and self._scan.error is not None:
+        for error in unseen:
+            failures.add(error)
+        # Where every driver lists who computes, descriptors add only who looks on: counted, but no failure of ours.
+        if failure is None and _silent(gpus) and self._scan.error is not None:
             failure = self._scan.error.failure()
         return Outcome(value=value, failure=failure, counts=failures.counts)
 
@@ -80,17 +88,29 @@ class ProcessesReader:
                 found[process.key.pid] = gpu_evidence.strongest(entries)
         return found
 
-    def _concerned(self, evidence: Evidence, *, nvml: bool) -> list[LiveProcess]:
+    def _computing(self, evidence: Evidence, gpus: Gpus, now: float) -> frozenset[ProcessKey]:
+        """Who computes; while a driver is silent, also who did so when it last spoke."""
+        found = frozenset(
+            process.key
+            for process in self._table
+            if gpu_evidence.computes(evidence.get(process.key.pid, ()), nvml=gpus.nvml)
+        )
+        if not _silent(gpus):
+            self._last = _Last(gpus=gpus, at=now, computing=found)
+        elif now - self._last.at <= BELIEVED_SECONDS:
+            return found | self._last.computing
+        return found
+
+    def _concerned(self, evidence: Evidence, computing: Container[ProcessKey]) -> list[LiveProcess]:
         """Holders, and the processes of the containers and pods in which one computes."""
-        computing = [
-            process for process in self._table if gpu_evidence.computes(evidence.get(process.key.pid, ()), nvml=nvml)
-        ]
-        groups = {process.group for process in computing} - {None}
-        pods = {process.workload.pod_uid for process in computing if process.workload} - {None}
+        owners = [process for process in self._table if process.key in computing]
+        groups = {process.group for process in owners} - {None}
+        pods = {process.workload.pod_uid for process in owners if process.workload} - {None}
         return [
             process
             for process in self._table
             if process.key.pid in evidence
+            or process.key in computing
             or process.group in groups
             or (process.workload is not None and process.workload.pod_uid in pods)
         ]
@@ -112,6 +132,23 @@ class ProcessesReader:
             evidence=evidence,
             own=process.key.pid == own,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Last:
+    """The last look at which every GPU's driver said who holds it; ``at`` is monotonic."""
+
+    gpus: Gpus
+    at: float
+    computing: frozenset[ProcessKey] = frozenset()
+
+
+def _silent(gpus: Gpus) -> bool:
+    return any(gpu.contexts is None for gpu in gpus.gpus)
+
+
+def _without_contexts(gpus: Gpus) -> Gpus:
+    return replace(gpus, gpus=tuple(replace(gpu, contexts=None) for gpu in gpus.gpus))
 
 
 @dataclass(frozen=True, slots=True)

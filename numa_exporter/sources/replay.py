@@ -98,6 +98,12 @@ class ReplayHost:
     def give_up(self, path: str, detail: str) -> HostError:
         return HostError("stuck", path, detail)
 
+    def gave_up(self, path: str) -> HostError | None:
+        answer = self.frame.answers.get(("file", path))
+        if isinstance(answer, Refusal) and answer.word == "stuck":
+            return HostError("stuck", path, answer.detail)
+        return None
+
 
 class RecordingHost:
     """Tees everything that goes through another host's doors into frames.
@@ -239,6 +245,10 @@ class RecordingHost:
 
     def give_up(self, path: str, detail: str) -> HostError:
         return self._refuse("file", path, self._host.give_up(path, detail))
+
+    def gave_up(self, path: str) -> HostError | None:
+        error = self._host.gave_up(path)
+        return None if error is None else self._refuse("file", path, error)
 
 
 def _nvml_key(function: str, arguments: Sequence[int | str]) -> str:

@@ -37,9 +37,8 @@ class Reader(Protocol[T]):
 class Source:
     """One row of the table SOURCES: ``name`` is the field of the Sample and the flag ``--source.NAME``.
 
-    Intervals and deadlines in seconds. A value older than ``max_age`` is dropped from the Sample. In a tick a source
-    starts when those it ``needs`` have answered or run past their deadline. ``costly`` ones are stretched when the
-    agent is over its CPU budget.
+    Intervals and deadlines in seconds. In a tick a source starts when those it ``needs`` have answered, are past their
+    deadline, or keep the tick waiting too long. ``costly`` ones are stretched when the agent is over its CPU budget.
     """
 
     name: str
@@ -49,10 +48,6 @@ class Source:
     reads: str
     needs: tuple[str, ...] = ()
     costly: bool = False
-
-    @property
-    def max_age(self) -> float:
-        return 3 * self.interval + self.deadline
 
 
 class Failures:

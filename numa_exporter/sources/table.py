@@ -8,6 +8,9 @@ from numa_exporter.sources.source import Source
 from numa_exporter.sources.topology import TopologyReader
 from numa_exporter.sources.traffic import TrafficReader
 
+TICK_SECONDS = 15.0
+"""The tick that these intervals were chosen for; with another one they grow and shrink alike."""
+
 SOURCES: tuple[Source, ...] = (
     Source(
         name="topology",

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from numa_exporter.model.ids import Locality
 from numa_exporter.model.placement import Rank
 from numa_exporter.model.processes import Cgroup
 from numa_exporter.model.sample import Sample
@@ -13,6 +14,7 @@ from tests.builders import (
     VLLM,
     Parts,
     Task,
+    gb200,
     nps4,
     placed,
     sample,
@@ -32,21 +34,30 @@ def used(seconds: Mapping[int, float], moved: float = 0.0, gpus: str = "GPU-0", 
     return task(pid, gpus=gpus, cpu=seconds, moved=moved)
 
 
+def spent(rank: Rank) -> dict[tuple[int, Locality | None], float]:
+    """Without the zeros that counters begin with."""
+    return {key: seconds for key, seconds in rank.cpu.seconds.items() if seconds}
+
+
 class TestAccounts:
+    def test_counters_of_nodes_with_cpus_begin_at_zero(self) -> None:
+        assert rank(sample(two_socket(), used({0: 9.0}))).cpu.seconds == {(0, "local"): 9.0, (1, "remote"): 0.0}
+        assert set(rank(sample(gb200(), used({0: 1.0}))).cpu.seconds) == {(0, "local"), (1, "remote")}
+
     def test_seconds_by_node_and_locality(self) -> None:
         found = rank(sample(two_socket(), used({0: 9.0, 1: 1.0})))
-        assert found.cpu.seconds == {(0, "local"): 9.0, (1, "remote"): 1.0}
+        assert spent(found) == {(0, "local"): 9.0, (1, "remote"): 1.0}
         assert found.cpu_known
 
     def test_every_second_is_credited_once(self) -> None:
         looks = [sample(two_socket(), used({0: 4.0 * look}, moved=look), at=15.0 * look) for look in range(4)]
         found = rank(*looks)
-        assert found.cpu.seconds == {(0, "local"): 12.0} and found.cpu.moved_seconds == 3.0
+        assert spent(found) == {(0, "local"): 12.0} and found.cpu.moved_seconds == 3.0
 
     def test_no_counter_falls_when_a_process_ends(self) -> None:
         both = sample(two_socket(), used({0: 5.0}), used({0: 7.0}, pid=2))
         found = rank(both, sample(two_socket(), used({0: 6.0}), at=15))
-        assert found.cpu.seconds == {(0, "local"): 13.0}
+        assert spent(found) == {(0, "local"): 13.0}
 
     def test_a_restarted_engine_goes_on_where_it_stopped(self) -> None:
         found = rank(
@@ -54,7 +65,7 @@ class TestAccounts:
             sample(two_socket(), at=15),
             sample(two_socket(), used({0: 2.0}, pid=99), at=30),
         )
-        assert found.cpu.seconds == {(0, "local"): 7.0}
+        assert spent(found) == {(0, "local"): 7.0}
 
     def test_an_hour_later_it_begins_anew(self) -> None:
         gone = placed(sample(two_socket(), used({0: 5.0})), sample(two_socket(), at=3615))
@@ -65,17 +76,17 @@ class TestAccounts:
         other = used({0: 1.0}, gpus="GPU-7", pid=2)
         found = placed(sample(two_socket(), loading, other), sample(two_socket(), used({0: 103.0}), other, at=15))
         (first, _) = found.workloads[0].ranks
-        assert first.cpu.seconds == {(0, "local"): 3.0}
+        assert spent(first) == {(0, "local"): 3.0}
 
     def test_a_change_of_home_starts_new_series(self) -> None:
         moved = two_socket().change_gpus(function=two_socket().gpus.gpus[7].function)
         found = rank(sample(two_socket(), used({0: 5.0})), sample(moved, used({0: 8.0}), at=15))
-        assert found.cpu.seconds == {(0, "local"): 5.0, (0, "remote"): 3.0}
+        assert spent(found) == {(0, "local"): 5.0, (0, "remote"): 3.0}
         assert found.cpu_window_seconds == 0.0, "the window starts anew"
 
     def test_without_a_home_seconds_have_no_locality(self) -> None:
         found = rank(sample(two_socket(1).change_gpus(function=None), used({0: 5.0})))
-        assert found.cpu.seconds == {(0, None): 5.0} and "cpu_time" not in found.misalignment
+        assert spent(found) == {(0, None): 5.0} and "cpu_time" not in found.misalignment
 
     def test_unread_threads_are_not_zero(self) -> None:
         found = rank(sample(two_socket(), task(1, gpus="GPU-0")))
@@ -84,7 +95,7 @@ class TestAccounts:
     def test_a_failed_threads_source_loses_nothing(self) -> None:
         first, blind = sample(two_socket(), used({0: 5.0})), sample(two_socket(), used({0: 6.0}), at=15)
         found = rank(first, replace(blind, threads=None), sample(two_socket(), used({0: 9.0}), at=30))
-        assert found.cpu.seconds == {(0, "local"): 9.0}
+        assert spent(found) == {(0, "local"): 9.0}
 
 
 class TestWindow:
@@ -127,14 +138,14 @@ class TestExact:
 
     def test_it_replaces_the_estimate(self) -> None:
         found = rank(*self.looks())
-        assert found.cpu.seconds == {(0, "local"): 12.0, (1, "remote"): 4.0}
+        assert spent(found) == {(0, "local"): 12.0, (1, "remote"): 4.0}
         assert found.cpu.moved_seconds == 0.0
 
     def test_not_beside_a_helper(self) -> None:
-        assert rank(*self.looks(task(2))).cpu.seconds == {(0, "local"): 2.0}
+        assert spent(rank(*self.looks(task(2)))) == {(0, "local"): 2.0}
 
     def test_not_beside_an_observer(self) -> None:
-        assert rank(*self.looks(task(2, gpus="GPU-0", comm="nvtop"))).cpu.seconds == {(0, "local"): 2.0}
+        assert spent(rank(*self.looks(task(2, gpus="GPU-0", comm="nvtop")))) == {(0, "local"): 2.0}
 
 
 class TestAllowedAndRan:
