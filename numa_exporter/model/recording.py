@@ -43,5 +43,5 @@ class Recording:
     nodename: str
     simulated: bool
     exporter: str
-    frames: tuple[Frame, ...]
+    frames: Sequence[Frame]
     settings: Mapping[str, Json]

@@ -1,0 +1,275 @@
+"""Who lives on a simulated machine, and when: pods and units, life by life, with their processes and threads."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from numa_exporter.formats import idlist
+from numa_exporter.simhost.layout import Layout
+from numa_exporter.simhost.names import Names
+from numa_exporter.simhost.scenario import Life, Scenario, Workload
+
+DOWNTIME = 20.0
+"""Seconds between the end of a pod and the start of the one that replaces it."""
+LOADING = 150.0
+"""Seconds in which a rank reads its model: host and GPU memory grow, then stand."""
+BUSY_THREADS = 10
+WAVE_SECONDS = 900.0
+WAVE = 0.25
+"""Traffic comes and goes: CPU use swings by this share around its mean."""
+
+EXPORTER_PID = 3900
+FIRST_WORKLOAD_PID = 20_000
+PIDS_A_LIFE = 2_000
+PIDS_A_PROCESS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A process. ``home`` is its GPU's node (None: it holds none), ``near`` another one of that socket and ``far`` the
+    one across; ``allowed`` the CPUs of its threads' masks, ``nodes`` where they run.
+
+    ``cores`` is what it keeps busy on average, ``private`` and ``pinned`` bytes are what it allocates once loaded.
+    """
+
+    pid: int
+    parent: int
+    comm: str
+    started: float
+    cgroup: str
+    allowed: tuple[int, ...]
+    nodes: tuple[int, ...]
+    threads: int = 1
+    cores: float = 0.0
+    gpu: int | None = None
+    home: int | None = None
+    near: int | None = None
+    far: int | None = None
+    gpu_memory: int = 0
+    private: int = 0
+    pinned: int = 0
+    socket_memory: float = 0.0
+    remote_memory: float = 0.0
+    remote_cpu: float = 0.0
+    policy: str = "default"
+    opened: tuple[str, ...] = ()
+    phase: float = 0.0
+
+    @property
+    def busy(self) -> int:
+        return min(self.threads, BUSY_THREADS)
+
+    @property
+    def pages(self) -> Mapping[int, float]:
+        """Which share of its pages lies on which node."""
+        if self.home is None:
+            return dict.fromkeys(self.nodes, 1 / len(self.nodes))
+        found = {self.home: 1.0}
+        for node, share in ((self.near, self.socket_memory), (self.far, self.remote_memory)):
+            if node is not None and node != self.home and share:
+                found[self.home] -= share
+                found[node] = share
+        return found
+
+    def node_of_thread(self, number: int) -> int:
+        """The node that a thread runs on. Busy threads come first; the last of those are the remote ones."""
+        if self.home is None:
+            return self.nodes[number % len(self.nodes)]
+        local = self.busy - round(self.remote_cpu * self.busy)
+        return self.nodes[0] if number < local else self.nodes[-1]
+
+    def thread_seconds(self, number: int, now: float) -> float:
+        """CPU seconds of a thread so far."""
+        age = now - self.started
+        if number >= self.busy:
+            return min(0.05, 0.001 * max(0.0, age))
+        return self.cores / self.busy * _waves(age, self.phase)
+
+    def seconds(self, now: float) -> float:
+        return sum(self.thread_seconds(number, now) for number in range(self.threads))
+
+    def loaded(self, now: float) -> float:
+        """The share of its memory that it has by now."""
+        return min(1.0, max(0.02, (now - self.started) / LOADING))
+
+
+def _waves(age: float, phase: float) -> float:
+    """The integral of 1 + WAVE sin(...) over an age: mean seconds of a load that swings. Never falls."""
+    turn = 2 * math.pi / WAVE_SECONDS
+    return max(0.0, age) + WAVE / turn * (math.cos(phase) - math.cos(turn * max(0.0, age) + phase))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incarnation:
+    """One life of a workload: its names, cgroup and processes, from ``started`` to ``ended``."""
+
+    workload: Workload
+    life: Life
+    started: float
+    ended: float
+    pod: str
+    pod_uid: str
+    container_id: str
+    cgroup: str
+    cpus: tuple[int, ...]
+    tasks: tuple[Task, ...]
+
+    def alive(self, now: float) -> bool:
+        return self.started <= now < self.ended
+
+
+class Cast:
+    """Everybody of a scenario."""
+
+    def __init__(self, scenario: Scenario, layout: Layout, names: Names) -> None:
+        self._scenario = scenario
+        self._layout = layout
+        self._names = names
+
+    @cached_property
+    def incarnations(self) -> tuple[Incarnation, ...]:
+        return tuple(
+            self._incarnation(number, workload, turn)
+            for number, workload in enumerate(self._scenario.workload)
+            for turn in range(len(workload.life))
+        )
+
+    @cached_property
+    def observers(self) -> tuple[Task, ...]:
+        """Those that hold the devices open and compute nothing, the exporter first."""
+        everywhere = tuple(self._layout.cpus)
+        comms = ("numa-exporter", *self._scenario.machine.observers)
+        return tuple(
+            Task(
+                pid=EXPORTER_PID + number,
+                parent=1,
+                comm=comm,
+                started=-30 * 86400.0,
+                cgroup=f"/system.slice/{comm}.service",
+                allowed=everywhere,
+                nodes=tuple(self._layout.nodes),
+                threads=2,
+                cores=0.02,
+                opened=() if comm == "numa-exporter" else self._devices(),
+            )
+            for number, comm in enumerate(comms)
+        )
+
+    def alive(self, now: float) -> Iterator[Incarnation]:
+        return (one for one in self.incarnations if one.alive(now))
+
+    def busy_seconds(self, node: int, now: float) -> float:
+        """CPU seconds that all workloads spent on a node since the machine is looked at, those that ended included."""
+        return sum(
+            task.thread_seconds(number, min(now, one.ended))
+            for one in self.incarnations
+            if one.started <= now
+            for task in one.tasks
+            for number in range(task.busy)
+            if task.node_of_thread(number) == node
+        )
+
+    def _devices(self, *gpus: int) -> tuple[str, ...]:
+        numbers = gpus or range(len(self._layout.gpus))
+        return ("nvidiactl", "nvidia-uvm", *(f"nvidia{number}" for number in numbers))
+
+    def _incarnation(self, number: int, workload: Workload, turn: int) -> Incarnation:
+        life = workload.life[turn]
+        after = workload.life[turn + 1].at - DOWNTIME if turn + 1 < len(workload.life) else math.inf
+        words = (workload.namespace, workload.name, workload.unit)
+        uid = self._names.uuid("pod", *words, turn)
+        container = self._names.digest("container", *words, turn)
+        cgroup = f"/system.slice/{workload.unit}" if workload.unit else _pod_cgroup(workload.qos, uid, container)
+        cpus = self._cpus(life.cpus, workload)
+        first = FIRST_WORKLOAD_PID + PIDS_A_LIFE * (16 * number + turn)
+        server = Task(
+            pid=first,
+            parent=1,
+            comm=workload.server,
+            started=life.at,
+            cgroup=cgroup,
+            allowed=cpus,
+            nodes=self._nodes(cpus),
+            threads=8,
+            cores=0.4,
+            private=600 << 20,
+            phase=float(number),
+        )
+        ranks = tuple(self._rank(workload, life, server, order, cpus) for order in range(len(workload.gpus)))
+        return Incarnation(
+            workload=workload,
+            life=life,
+            started=life.at,
+            ended=min(after, math.inf if life.until is None else life.until),
+            pod=self._pod(workload, turn),
+            pod_uid=uid,
+            container_id=container,
+            cgroup=cgroup,
+            cpus=cpus,
+            tasks=(server, *ranks),
+        )
+
+    def _rank(self, workload: Workload, life: Life, server: Task, order: int, cpus: tuple[int, ...]) -> Task:
+        gpu = workload.gpus[order]
+        home = max(0, self._layout.gpus[gpu].node)
+        far = self._layout.far(home)
+        bound = {"home": home, "far": far}.get(life.bound)
+        allowed = cpus if bound is None else tuple(cpu for cpu in self._layout.cpus_of(bound) if cpu in set(cpus))
+        reach = self._nodes(allowed)
+        # Whoever may not run at home runs where it may; whoever may run nowhere else is never remote.
+        nodes = tuple(node for node in (home, far) if node in reach) or reach[:1]
+        return Task(
+            pid=server.pid + PIDS_A_PROCESS * (order + 1),
+            parent=server.pid,
+            comm=f"{workload.worker}_TP{order}"[:15] if len(workload.gpus) > 1 else workload.worker[:15],
+            started=life.at + 6 + order,
+            cgroup=server.cgroup,
+            allowed=allowed,
+            nodes=nodes,
+            threads=workload.threads,
+            cores=workload.cores,
+            gpu=gpu,
+            home=home,
+            near=self._layout.near(home),
+            far=far,
+            gpu_memory=workload.gpu_memory,
+            private=workload.memory,
+            pinned=workload.pinned,
+            socket_memory=_of(life.socket_memory, order) if bound is None else 0.0,
+            remote_memory=_of(life.remote_memory, order) if bound is None else float(bound != home),
+            remote_cpu=_of(life.remote_cpu, order),
+            policy="default" if bound is None else f"bind:{bound}",
+            opened=self._devices(gpu),
+            phase=float(gpu),
+        )
+
+    def _cpus(self, text: str, workload: Workload) -> tuple[int, ...]:
+        homes = {max(0, self._layout.gpus[gpu].node) for gpu in workload.gpus}
+        if text == "all":
+            return tuple(self._layout.cpus)
+        if text in ("home", "far"):
+            nodes = homes if text == "home" else {self._layout.far(home) for home in homes}
+            return tuple(sorted(cpu for node in nodes for cpu in self._layout.cpus_of(node)))
+        return tuple(sorted(idlist.parse(text.encode(), "scenario")))
+
+    def _nodes(self, cpus: Sequence[int]) -> tuple[int, ...]:
+        return tuple(sorted({self._layout.node_of(cpu) for cpu in cpus}))
+
+    def _pod(self, workload: Workload, turn: int) -> str:
+        if workload.owner == "StatefulSet":
+            return f"{workload.name}-0"
+        words = workload.namespace, workload.name
+        return f"{workload.name}-{self._names.suffix(9, *words)}-{self._names.suffix(5, *words, turn)}"
+
+
+def _of(shares: Sequence[float], order: int) -> float:
+    return shares[order] if len(shares) > 1 else shares[0]
+
+
+def _pod_cgroup(qos: str, uid: str, container: str) -> str:
+    """As the kubelet's systemd driver and containerd name it; Guaranteed pods have no level of their own."""
+    level = "" if qos == "guaranteed" else f"-{qos}"
+    above = f"/kubepods.slice/kubepods{level}.slice" if level else "/kubepods.slice"
+    pod = f"{above}/kubepods{level}-pod{uid.replace('-', '_')}.slice"
+    return f"{pod}/cri-containerd-{container}.scope"
