@@ -61,13 +61,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def status(report: Report, fail_on: str) -> int:
-    """0 nothing of that level, 1 something, 2 could not tell (a rank not judged, or the machine not read)."""
+    """0 nothing of that level, 1 something, 2 could not tell."""
     levels = {"warning"} if fail_on == "warning" else {"warning", "info"}
     if any(finding.level in levels and finding.suppressed is None for finding in report.findings):
         return EXIT_FOUND
-    unread = report.placement.machine is None
-    unjudged = any(verdict.not_judged for verdicts in report.verdicts.values() for verdict in verdicts.values())
-    return EXIT_UNKNOWN if unread or unjudged else EXIT_OK
+    return EXIT_UNKNOWN if _untold(report) else EXIT_OK
+
+
+def _untold(report: Report) -> bool:
+    """Whether something that could have been wrong was not seen: the machine, its GPUs, who holds them, a rank."""
+    machine = report.placement.machine
+    if machine is None or not machine.gpus_known:
+        return True
+    processes = report.health.get("processes")
+    if machine.gpus and (processes is None or processes.up is not True):
+        return True
+    return any(verdict.not_judged for verdicts in report.verdicts.values() for verdict in verdicts.values())
 
 
 def _only(report: Report, pid: int) -> Report:

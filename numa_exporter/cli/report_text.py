@@ -45,7 +45,7 @@ def render(report: Report, style: Style) -> str:
     return "\n\n".join("\n".join(block) for block in (list(block) for block in blocks) if block)
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], style: Style) -> Iterator[str]:
+def columns(header: Sequence[str], rows: Iterable[Sequence[str]], style: Style) -> Iterator[str]:
     """Columns two spaces apart; the last one runs free."""
     body = [list(row) for row in rows]
     widths = [max(len(row[at]) for row in [list(header), *body]) for at in range(len(header))]
@@ -94,12 +94,15 @@ def _machine(report: Report, style: Style) -> Iterator[str]:
                 gib(memory.reclaimable_bytes if memory else None),
             )
         )
-    yield from table(("NODE", "SOCKET", "KIND", "CPUS", "MEMORY", "FREE", "CACHE"), rows, style)
+    yield from columns(("NODE", "SOCKET", "KIND", "CPUS", "MEMORY", "FREE", "CACHE"), rows, style)
 
 
 def _gpus(report: Report, style: Style) -> Iterator[str]:
     machine = report.placement.machine
     if machine is None:
+        return
+    if not machine.gpus_known:
+        yield "The GPUs could not be read; see the sources below."
         return
     if not machine.gpus:
         yield "No GPU is visible on this host: there is nothing to align."
@@ -117,7 +120,7 @@ def _gpus(report: Report, style: Style) -> Iterator[str]:
                 gpu.uuid,
             )
         )
-    yield from table(("GPU", "PCI", "NODE", "TOLD BY", "MODEL", "UUID"), rows, style)
+    yield from columns(("GPU", "PCI", "NODE", "TOLD BY", "MODEL", "UUID"), rows, style)
 
 
 def _ranks(report: Report, style: Style) -> Iterator[str]:
@@ -130,7 +133,7 @@ def _ranks(report: Report, style: Style) -> Iterator[str]:
     else:
         rows = [_row(report, machine, workload, rank) for workload in placement.workloads for rank in workload.ranks]
         header = ("WORKLOAD", "GPU", "HOME", "CPU TIME", "MEMORY", "HOST BUFFERS", "PID")
-        yield from table(header, rows, style)
+        yield from columns(header, rows, style)
         yield f"{style.faint}Remote share of each: what is on another socket than the GPU.{style.end}"
     for seen in placement.observers:
         yield f"{style.faint}observer: {seen.comm} ({seen.key.pid}){style.end}"

@@ -25,6 +25,14 @@ log = logging.getLogger("numa_exporter")
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = verbs.add_parser("serve", help="the agent: read this host and serve metrics", allow_abbrev=False)
+    add_agent(parser)
+    flags.add_host(parser)
+    flags.add_judging(parser)
+    parser.set_defaults(run=run)
+
+
+def add_agent(parser: argparse.ArgumentParser) -> None:
+    """--web.*, --interval, --log.* and what else an agent needs that serves."""
     group = parser.add_argument_group("web")
     group.add_argument(
         "--web.listen-address", dest="listen", default=":10062", metavar="[HOST]:PORT", help="(default: %(default)s)"
@@ -61,27 +69,33 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     group.add_argument(
         "--log.format", dest="log_format", choices=logs.FORMATS, default="logfmt", help="of lines (default: logfmt)"
     )
-    flags.add_host(parser)
-    flags.add_judging(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    host, port = _address(args.listen)
     logs.start(args.log_level, args.log_format)
-    # Half a millisecond instead of five: a scrape need not wait for a long parse in another thread.
-    sys.setswitchinterval(0.0005)
     opened = flags.open_host(args)
+    listen(args, agent(args, opened), opened.nvml)
+    return EXIT_OK
+
+
+def agent(args: argparse.Namespace, opened: flags.Opened) -> Loop:
+    """A loop over a host, as the flags want it."""
     sources = [
         replace(source, interval=source.interval * args.interval / TICK_SECONDS) for source in flags.sources(args)
     ]
     pipeline = Pipeline(opened.host, sources, flags.settings(args, opened.recorded), opened.step, flags.intents(args))
-    loop = Loop(pipeline, Governor(args.cpu_budget), interval=args.interval, page=args.page, max_series=args.max_series)
-    asyncio.run(_serve(loop, host, port, _web_config(args.web_config), opened.nvml))
-    return EXIT_OK
+    return Loop(pipeline, Governor(args.cpu_budget), interval=args.interval, page=args.page, max_series=args.max_series)
 
 
-def _address(text: str) -> tuple[str | None, int]:
+def listen(args: argparse.Namespace, loop: Loop, nvml: Nvml | None = None) -> None:
+    """Tick and answer until somebody says stop."""
+    # Half a millisecond instead of five: a scrape need not wait for a long parse in another thread.
+    sys.setswitchinterval(0.0005)
+    host, port = address(args.listen)
+    asyncio.run(_serve(loop, host, port, _web_config(args.web_config), nvml))
+
+
+def address(text: str) -> tuple[str | None, int]:
     """[HOST]:PORT; an IPv6 address in brackets. No host = all addresses."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535 or (":" in host and not host.startswith("[")):

@@ -14,6 +14,9 @@ def one_line(report: Report) -> str:
         parts.append(_count(len(machine.sockets), "socket"))
     cpus = sum(len(placed.online_cpus) for placed in machine.nodes)
     parts.append(_count(cpus, "CPU"))
+    if not machine.gpus_known:
+        parts.append("GPUs unknown: nobody has answered for them yet")
+        return ", ".join(parts) + "."
     if not machine.gpus:
         parts.append("no GPU: the machine part is served, and there is nothing to align")
         return ", ".join(parts) + "."

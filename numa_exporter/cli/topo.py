@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from numa_exporter.agent.look import Looker
 from numa_exporter.agent.pipeline import Pipeline
-from numa_exporter.cli import flags
-from numa_exporter.cli.errors import EXIT_OK, EXIT_UNKNOWN
-from numa_exporter.cli.report_text import Style, table
+from numa_exporter.cli import against, flags
+from numa_exporter.cli.errors import EXIT_FOUND, EXIT_OK, EXIT_UNKNOWN
+from numa_exporter.cli.report_text import Style, columns
 from numa_exporter.formats import idlist
+from numa_exporter.formats.smi_topology import SmiTopology
 from numa_exporter.model.placement import Machine, PlacedGpu
 
 NEEDED = ("topology", "gpus", "devices")
@@ -27,12 +28,18 @@ NVLink and C2C links are not visible in sysfs and are not shown."""
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = verbs.add_parser("topo", help="PCIe paths and NUMA affinity of GPUs and NICs", allow_abbrev=False)
+    parser.add_argument(
+        "--against",
+        metavar="FILE",
+        help="hold a pasted table (nvidia-smi topo -m, rocm-smi --showtoponuma) against sysfs; exit 1 if they differ",
+    )
     flags.add_host(parser)
     flags.add_judging(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    table = against.read(args.against) if args.against else None
     opened = flags.open_host(args)
     wanted = tuple(source for source in flags.sources(args) if source.name in NEEDED)
     settings = flags.settings(args, opened.recorded, every_look=True)
@@ -41,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
     if machine is None:
         print("The machine could not be read.", file=sys.stderr)
         return EXIT_UNKNOWN
+    if table is not None:
+        return _compare(table, machine)
     if not machine.gpus:
         print("No GPU is visible on this host.")
         return EXIT_OK
@@ -51,6 +60,18 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def _compare(table: SmiTopology, machine: Machine) -> int:
+    """0 nothing differs, 1 a cell does, 2 sysfs does not say."""
+    names = {_name(number, placed): placed for number, placed in enumerate(machine.gpus)}
+    found = list(against.doubts(table, machine, names))
+    for doubt in found:
+        print(doubt)
+    print(against.verdict(found, len(table.gpus)))
+    if any(doubt.ours is not None for doubt in found):
+        return EXIT_FOUND
+    return EXIT_UNKNOWN if found else EXIT_OK
+
+
 def matrix(machine: Machine, style: Style) -> Iterator[str]:
     """One row and column a GPU, then the NICs and RDMA devices as columns."""
     names = {placed.uuid: _name(number, placed) for number, placed in enumerate(machine.gpus)}
@@ -58,13 +79,13 @@ def matrix(machine: Machine, style: Style) -> Iterator[str]:
     paths: dict[tuple[str, str], str] = {}
     for path in machine.paths:
         paths[path.uuid, path.peer] = paths[path.peer, path.uuid] = path.path
-    columns = [*names, *peers]
-    header = ["", *(names.get(column, column) for column in columns), "CPU AFFINITY", "NUMA", "TOLD BY"]
+    others = [*names, *peers]
+    header = ["", *(names.get(column, column) for column in others), "CPU AFFINITY", "NUMA", "TOLD BY"]
     rows = []
     for placed in machine.gpus:
-        cells = ["X" if column == placed.uuid else paths.get((placed.uuid, column), "?") for column in columns]
+        cells = ["X" if column == placed.uuid else paths.get((placed.uuid, column), "?") for column in others]
         rows.append([names[placed.uuid], *cells, *_affinity(machine, placed)])
-    return table(header, rows, style)
+    return columns(header, rows, style)
 
 
 def _name(number: int, placed: PlacedGpu) -> str:

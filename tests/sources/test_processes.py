@@ -1,5 +1,7 @@
 """Who holds a GPU and who belongs to them, on hosts made of text."""
 
+import pytest
+
 from numa_exporter.formats.pci_address import parse as pci
 from numa_exporter.model.gpus import Gpus, MigInstance
 from numa_exporter.model.machine import PciFunction
@@ -259,14 +261,45 @@ def test_a_virtual_machine_with_the_gpu_passed_through() -> None:
 def test_descriptors_that_may_not_be_seen_name_the_capability() -> None:
     listing = fake_host(machine(process(42)))
     answer(listing, ("list", "/proc/42/fd"), DENIED)
-    failure = look(listing, proc_tree.gpus(context(42))).failure
+    failure = look(listing, proc_tree.gpus(nvml=False)).failure
     assert failure is not None and (failure.word, failure.path) == ("denied", "/proc/42/fd")
     assert "CAP_DAC_READ_SEARCH" in failure.detail
 
     device = fake_host(machine(process(42)))
     answer(device, ("device", "/proc/42/fd/0"), DENIED)
-    failure = look(device, proc_tree.gpus(context(42))).failure
+    failure = look(device, proc_tree.gpus(nvml=False)).failure
     assert failure is not None and "CAP_SYS_PTRACE" in failure.detail
+
+
+def test_descriptors_that_nobody_needs_are_counted_only() -> None:
+    """Where the driver lists who computes, and where there is no GPU at all, other users' descriptors tell nothing."""
+    host = fake_host(machine(process(42)))
+    answer(host, ("list", "/proc/42/fd"), DENIED)
+    listed = look(host, proc_tree.gpus(context(42)))
+    assert (pids(listed), listed.failure, listed.counts) == ([42], None, {"denied": 1})
+    no_gpu = look(host, Gpus(gpus=()))
+    assert (pids(no_gpu), no_gpu.failure, no_gpu.counts) == ([], None, {})
+
+
+@pytest.mark.parametrize("stuck", [None, proc_tree.gpus(contexts=None)], ids=["no answer", "no lists"])
+def test_a_silent_driver_forgets_nobody_for_ten_minutes(stuck: Gpus | None) -> None:
+    host = fake_host(machine(process(42), process(43), process(46, STRANGER)), later=[{}, {}], seconds=590.0)
+    reader = ProcessesReader(None)
+    assert pids(look(host, proc_tree.gpus(context(42)), reader)) == [42, 43]
+    host.advance()
+    silent = look(host, stuck, reader)
+    assert silent.value is not None
+    assert [(found.key.pid, found.evidence) for found in silent.value.processes] == [(42, ()), (43, ())]
+    host.advance()
+    assert pids(look(host, stuck, reader)) == []
+
+
+def test_a_silent_driver_keeps_nobody_who_ended() -> None:
+    host = fake_host(machine(process(42), process(43)), later=[process(42, STRANGER, start=9000)])
+    reader = ProcessesReader(None)
+    look(host, proc_tree.gpus(context(42), context(43)), reader)
+    host.advance()
+    assert pids(look(host, None, reader)) == [43]
 
 
 def test_the_scan_goes_round_the_youngest_new_process_first() -> None:
