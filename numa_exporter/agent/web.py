@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from numa_exporter.agent.loop import Loop
+from numa_exporter.agent.negotiate import takes_gzip, wants_open_metrics
 from numa_exporter.agent.publish import Body, Published
 from numa_exporter.agent.web_config import Access, WebConfig
 
@@ -36,10 +37,10 @@ def application(loop: Loop, access: Access | None) -> web.Application:
 
 async def metrics(request: web.Request) -> web.Response:
     published = _published(request)
-    wants_open = "application/openmetrics-text" in request.headers.get("Accept", "")
-    if wants_open:
-        request.app[LOOP].open_metrics_asked()
-    return _answer(request, (published.open_metrics if wants_open else None) or published.text)
+    if not wants_open_metrics(request.headers.get("Accept", "")):
+        return _answer(request, published.text)
+    request.app[LOOP].open_metrics_asked()
+    return _answer(request, published.open_metrics or published.text)
 
 
 async def report(request: web.Request) -> web.Response:
@@ -79,7 +80,7 @@ def _published(request: web.Request) -> Published:
 
 def _answer(request: web.Request, body: Body) -> web.Response:
     headers = {"Content-Type": body.content_type, "Vary": "Accept, Accept-Encoding", "Cache-Control": "no-store"}
-    if "gzip" in request.headers.get("Accept-Encoding", ""):
+    if takes_gzip(request.headers.get("Accept-Encoding", "")):
         headers["Content-Encoding"] = "gzip"
         return web.Response(body=body.gzipped, headers=headers)
     return web.Response(body=body.plain, headers=headers)
