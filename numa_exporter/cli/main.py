@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from numa_exporter import __version__
-from numa_exporter.cli import report, serve, snapshot, topo
+from numa_exporter.cli import demo, report, serve, snapshot, topo
 from numa_exporter.cli.errors import EXIT_UNKNOWN, UsageError
 
-VERBS = (serve, report, topo, snapshot)
+VERBS = (serve, report, topo, snapshot, demo)
 
 
 class Parser(argparse.ArgumentParser):

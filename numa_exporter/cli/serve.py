@@ -74,17 +74,21 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     logs.start(args.log_level, args.log_format)
     opened = flags.open_host(args)
-    listen(args, agent(args, opened), opened.nvml)
+    listen(args, agent(args, pipeline(args, opened)), opened.nvml)
     return EXIT_OK
 
 
-def agent(args: argparse.Namespace, opened: flags.Opened) -> Loop:
-    """A loop over a host, as the flags want it."""
+def pipeline(args: argparse.Namespace, opened: flags.Opened) -> Pipeline:
+    """Sources, join and judge over a host, as the flags want them."""
     sources = [
         replace(source, interval=source.interval * args.interval / TICK_SECONDS) for source in flags.sources(args)
     ]
-    pipeline = Pipeline(opened.host, sources, flags.settings(args, opened.recorded), opened.step, flags.intents(args))
-    return Loop(pipeline, Governor(args.cpu_budget), interval=args.interval, page=args.page, max_series=args.max_series)
+    return Pipeline(opened.host, sources, flags.settings(args, opened.recorded), opened.step, flags.intents(args))
+
+
+def agent(args: argparse.Namespace, read: Pipeline) -> Loop:
+    """The loop over a pipeline."""
+    return Loop(read, Governor(args.cpu_budget), interval=args.interval, page=args.page, max_series=args.max_series)
 
 
 def listen(args: argparse.Namespace, loop: Loop, nvml: Nvml | None = None) -> None:

@@ -160,7 +160,7 @@ class Cast:
         return (one for one in self.incarnations if one.alive(now))
 
     def busy_seconds(self, node: int, now: float) -> float:
-        """CPU seconds that all workloads spent on a node since the machine is looked at, those that ended included."""
+        """CPU seconds that all workloads spent on a node so far, those that ended included."""
         return sum(
             task.thread_seconds(number, min(now, one.ended))
             for one in self.incarnations

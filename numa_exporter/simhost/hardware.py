@@ -10,7 +10,7 @@ from numa_exporter.simhost.names import Names
 NODES = "/sys/devices/system/node"
 CPUS = "/sys/devices/system/cpu"
 UPTIME = 30 * 86400.0
-"""Seconds that the machine had been up when somebody began to look."""
+"""Seconds that the machine had been up at the start of the demo."""
 NIC_INTERRUPTS = 4
 INTERRUPT_RATE = 2500.0
 BASE_LOAD = 0.03

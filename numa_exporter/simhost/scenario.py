@@ -1,7 +1,7 @@
 """What a scenario file says: one machine, its workloads, and their lives.
 
 TOML; every key is a field below, and one that is not is refused with the file and the key. Moments and durations are
-text such as "-3h" or "12m30s", counted from the moment at which somebody begins to look; sizes are text such as "3GiB".
+text such as "-3h" or "12m30s", counted from the start of the demo; sizes are text such as "3GiB".
 """
 
 import tomllib
@@ -78,7 +78,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """``past``: how much of it lies before the clock when a demo has caught up."""
+    """``past``: how long before its start a demo begins to look."""
 
     name: str
     description: str = key(keys.words)

@@ -15,7 +15,7 @@ from numa_exporter.simhost.scenario import Scenario
 ENDLESS = 1 << 40
 
 Pace = Callable[[int], float]
-"""The moment of a frame: seconds since somebody began to look."""
+"""The moment of a frame, in seconds from the start of the demo; the past is negative."""
 
 
 class Simulation:
