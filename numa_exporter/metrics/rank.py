@@ -69,14 +69,17 @@ def _mapped(view: View) -> Iterator[Sample]:
     machine = view.report.placement.machine
     for rank in _ranks(view):
         for backing, by_node in (rank.mapped or {}).items():
-            shown = dict.fromkeys(_always_shown(machine, rank), 0) | dict(by_node)
-            for node, count in shown.items():
-                if count or node in _always_shown(machine, rank):
+            zeros = _always_shown(machine, rank)
+            for node, count in {**dict.fromkeys(zeros, 0), **by_node}.items():
+                if count or node in zeros:
                     yield (*_key(rank), node, rank.mapped_locality.get(node), backing), count
 
 
 def _always_shown(machine: Machine | None, rank: Rank) -> frozenset[int]:
-    """Nodes whose zero is a known zero: ordinary nodes with memory whose locality is known."""
+    """Nodes whose zero is a known zero: ordinary nodes with memory whose locality is known. Nobody judges helpers by
+    their zeros, which would be a tenth of all series of a host with eight nodes."""
+    if rank.key.uuid is None:
+        return frozenset()
     known: tuple[Locality, ...] = ("local", "socket", "remote")
     return frozenset(
         placed.id

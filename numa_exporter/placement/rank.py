@@ -80,7 +80,7 @@ def _sides(scene: Scene, cast: Cast, members: Sequence[Member]) -> _Sides:
     keys = [member.process.key for member in members]
     account = credited(
         scene.ledger.accounts.get(cast.key),
-        _from_zero(scene.machine, home, cast.exact or step_of(on_cpu, scene.ledger.marks, keys)),
+        _from_zero(scene.machine, cast, cast.exact or step_of(on_cpu, scene.ledger.marks, keys)),
         home,
         sample.monotonic,
         scene.settings.thresholds.cpu_time_window_seconds,
@@ -139,9 +139,11 @@ def _rank(
     )
 
 
-def _from_zero(machine: Machine, home: Home, step: Step) -> Step:
-    """A counter that appears with its first increase hides it from rate(): each node with CPUs starts at 0."""
-    zeros = {placed.id: 0.0 for placed in machine.nodes if placed.kind == "cpu"} if home.nodes else {}
+def _from_zero(machine: Machine, cast: Cast, step: Step) -> Step:
+    """A counter that appears with its first increase hides it from rate(): a rank's start at 0 on each node with
+    CPUs. Helpers are not judged, so they have no zeros."""
+    known = cast.home.nodes and cast.key.uuid is not None
+    zeros = {placed.id: 0.0 for placed in machine.nodes if placed.kind == "cpu"} if known else {}
     return replace(step, seconds={**zeros, **step.seconds})
 
 
