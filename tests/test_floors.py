@@ -18,9 +18,9 @@ FLOOR = {
 OWNER = {
     "pynvml": ("sources/nvml.py",),
     "grpclib": ("sources/kubelet.py", "sources/podresources.py"),
-    "google": ("formats/podresources_pb2.py", "sources/podresources.py"),
+    "google": ("formats/podresources_pb2.py", "formats/podresources.py"),
     "prometheus_client": ("metrics/",),
-    "aiohttp": ("agent/web.py",),
+    "aiohttp": ("agent/web.py", "agent/fleet.py"),
     "psutil": ("agent/governor.py",),
     "bcrypt": ("agent/web_config.py",),
     "yaml": ("agent/web_config.py", "cli/intents.py", "formats/kubelet_config.py"),

@@ -3,15 +3,15 @@
 import argparse
 import os
 import time
-from collections.abc import Callable
 
 from numa_exporter import __version__
 from numa_exporter.agent import logs
 from numa_exporter.agent.look import Looker
 from numa_exporter.agent.loop import Loop
 from numa_exporter.agent.pipeline import Pipeline
-from numa_exporter.cli import flags, serve
+from numa_exporter.cli import demo_fleet, flags, serve
 from numa_exporter.cli.errors import EXIT_OK, UsageError
+from numa_exporter.cli.pace import HISTORY_STEP, Pace
 from numa_exporter.metrics import TABLE, View, history
 from numa_exporter.metrics.exposition import families
 from numa_exporter.simhost import scenario
@@ -19,8 +19,6 @@ from numa_exporter.simhost.keys import ScenarioError
 from numa_exporter.simhost.timeline import Simulation, recording
 from numa_exporter.sources.replay import ReplayHost
 
-HISTORY_STEP = 60.0
-"""Seconds between the samples of a written history: what Prometheus would have kept of a scrape each minute."""
 UNBOUND = 1e9
 """The agent's CPU budget here: time runs faster than it does for an agent that must not be noticed."""
 
@@ -45,6 +43,12 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     )
     group.add_argument("--past", type=flags.seconds, metavar="DURATION", help="how long its past is (default: its own)")
     group.add_argument("--seed", type=int, default=1, metavar="N", help="draws ids and names of pods (default: 1)")
+    group.add_argument(
+        "--fleet",
+        type=flags.count,
+        metavar="N",
+        help="so many machines on one port: /metrics?node=K, and /sd for Prometheus' http_sd_configs",
+    )
     group.add_argument(
         "--history",
         metavar="FILE",
@@ -79,24 +83,14 @@ def label(text: str) -> tuple[str, str]:
     return name, value
 
 
-class Pace:
-    """Moments of a simulation: ``step`` seconds apart from ``first`` on until they meet the clock, then the clock's."""
-
-    def __init__(self, first: float, step: float, elapsed: Callable[[], float]) -> None:
-        self.met = False
-        self._first = first
-        self._step = step
-        self._elapsed = elapsed
-
-    def __call__(self, index: int) -> float:
-        moment, now = self._first + index * self._step, self._elapsed()
-        self.met = self.met or moment >= now
-        return now if self.met else moment
-
-
 def run(args: argparse.Namespace) -> int:
     logs.start(args.log_level, args.log_format)
     told = _scenario(args.scenario)
+    if args.fleet:
+        if args.history:
+            raise UsageError("--history: of one machine only, not of a --fleet")
+        demo_fleet.run(args, told)
+        return EXIT_OK
     began = time.time()
     pace = Pace(-(args.past or told.past), HISTORY_STEP if args.history else args.interval, lambda: time.time() - began)
     simulation = Simulation(told, seed=args.seed, began=began)

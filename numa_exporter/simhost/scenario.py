@@ -15,11 +15,11 @@ from numa_exporter.simhost.keys import ScenarioError, key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """A workload from a start to the next. ``at`` None: it has been there all along.
+    """A workload from one start to the next, or ``until`` it ends.
 
-    ``cpus`` is the container's cpuset: all, home, far, or kernel list text. ``bound``: each rank's threads and memory
-    policy are bound to its home node or to the far one. ``remote_memory`` and ``remote_cpu`` are the shares that lie or
-    run on the far socket, ``socket_memory`` what lies on another node of the home socket: for all ranks, or rank by rank.
+    ``cpus`` is the container's cpuset: all, home, far, or kernel list text. ``bound``: threads and memory policy of each
+    rank are bound to its home node or to the far one. ``remote_memory`` and ``remote_cpu`` are the shares that lie or
+    run on the far socket, ``socket_memory`` what lies on another node of the home socket: one for all ranks, or a list.
     """
 
     at: float = key(keys.moment)
