@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test unit lab lint bench docs tools clean
+.PHONY: help run demo test unit lab lint bench docs proto tools clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,10 @@ bench: $(VENV)/.test tools ## measure against named peers; writes docs/benchmark
 docs: $(VENV)/.test ## print docs/metrics.md, docs/findings.md and docs/flags.md from code
 	$(BIN)/python -m numa_exporter.cli.docs docs
 
+proto: $(VENV)/.test ## print the stubs of the kubelet's PodResources API from its .proto
+	$(BIN)/python -m pip install --quiet --editable '.[proto]'
+	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. numa_exporter/formats/podresources.proto
+
 tools:
 	@tests/tools.sh
 
@@ -48,5 +52,5 @@ $(VENV)/.run: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[test,lint]'
+	$(BIN)/python -m pip install --quiet --editable '.[test,lint,browser]'
 	@touch $@ $(VENV)/.run
