@@ -18,8 +18,9 @@ class Life:
     """A workload from one start to the next, or ``until`` it ends.
 
     ``cpus`` is the container's cpuset: all, home, far, or kernel list text. ``bound``: threads and memory policy of
-    each rank are bound to its home node or to the far one. ``remote_memory`` and ``remote_cpu`` are the shares that lie or
-    run on the far socket, ``socket_memory`` what lies on another node of the home socket: one for all ranks, or a list.
+    each rank are bound to its home node or to the far one. ``remote_memory`` and ``remote_cpu``: the shares that lie
+    or run on the far socket; ``socket_memory``: what lies on another node of the home socket. One share for all ranks,
+    or a list.
     """
 
     at: float = key(keys.moment)
