@@ -1,4 +1,4 @@
-"""Whole reports for tests of metrics: a machine with everything that a kernel tells, and as many workloads as wanted."""
+"""Whole reports for tests of metrics: machines with everything that a kernel tells, and as many workloads as wanted."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def furnished(parts: Parts, look: int) -> Parts:
         cpu_seconds={cpu: dict.fromkeys(MODES, 100.0 + look) for cpu in online},
         balancing=Balancing(mode=1, zone_reclaim_mode=0, hint_faults=10, hint_faults_local=7, pages_migrated=3),
     )
-    devices = tuple(replace(device, interrupts={cpu: 100 + look for cpu in online}) for device in parts.devices.devices)
+    devices = tuple(replace(device, interrupts=dict.fromkeys(online, 100 + look)) for device in parts.devices.devices)
     return replace(
         parts.change_gpus(pcie_rx_bytes=look, pcie_tx_bytes=look, link_width=16, max_link_width=16),
         topology=machine,
@@ -58,7 +58,7 @@ def container(number: int) -> str:
 def engine(number: int, gpu: Gpu, nodes: tuple[int, ...]) -> list[Task]:
     """A container with an engine on a GPU and the launcher that started it: all backings on these nodes."""
     mapped = {backing: dict.fromkeys(nodes, GIB) for backing in BACKINGS}
-    cpu = {node: 100.0 for node in nodes}
+    cpu = dict.fromkeys(nodes, 100.0)
     cgroup = container(number)
     return [
         task(2 * number + 1, gpus=gpu.uuid, cgroup=cgroup, mapped=mapped, cpu=cpu),
