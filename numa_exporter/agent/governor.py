@@ -5,28 +5,35 @@ import psutil
 from numa_exporter.model.health import ProcessCost
 
 STRETCH_LIMIT = 8.0
+LOCK_BUDGET = 0.02
+"""Seconds a second, over all workloads together. One look's budget is half of it (sources/memory.py)."""
 
 
 class Governor:
-    """Watches the agent's share of one CPU and answers by how much costly intervals are to be stretched.
+    """Watches what the agent costs and answers by how much costly intervals are to be stretched.
 
-    ``budget`` is a share of one CPU. Doubles the stretch while over it, halves it below half of it: a factor, not a
-    controller, because the cost of a tick is known only after it.
+    ``budget`` is a share of one CPU, ``lock_budget`` seconds a second in calls that can hold a workload's mmap lock.
+    Doubles the stretch while over either, halves it below half of both: a factor, not a controller, because the cost
+    of a tick is known only after it.
     """
 
-    def __init__(self, budget: float) -> None:
+    def __init__(self, budget: float, lock_budget: float = LOCK_BUDGET) -> None:
         self._process = psutil.Process()
         self._budget = budget
-        self._seen: tuple[float, float] | None = None
+        self._lock_budget = lock_budget
+        self._seen: tuple[float, float, float] | None = None
         self.stretch = 1.0
 
-    def observe(self, monotonic: float) -> float:
-        """Take this tick's CPU time in; the new stretch (1 to STRETCH_LIMIT)."""
+    def observe(self, monotonic: float, lock_hold_seconds: float | None = None) -> float:
+        """Take this tick's CPU time and lock holds (both sums since the start) in; the new stretch (1 to
+        STRETCH_LIMIT)."""
         times = self._process.cpu_times()
-        used = times.user + times.system
+        now = monotonic, times.user + times.system, lock_hold_seconds or 0.0
         if self._seen is not None and monotonic > self._seen[0]:
-            self.stretch = stretched(self.stretch, (used - self._seen[1]) / (monotonic - self._seen[0]), self._budget)
-        self._seen = (monotonic, used)
+            seconds, used, held = (after - before for before, after in zip(self._seen, now, strict=True))
+            spent = max(used / seconds / self._budget, held / seconds / self._lock_budget)
+            self.stretch = stretched(self.stretch, spent)
+        self._seen = now
         return self.stretch
 
     def cost(self) -> ProcessCost:
@@ -44,10 +51,10 @@ class Governor:
             )
 
 
-def stretched(stretch: float, share: float, budget: float) -> float:
-    """The next stretch for a CPU share that was measured under the present one."""
-    if share > budget:
+def stretched(stretch: float, spent: float) -> float:
+    """The next stretch, where so much of the budget (1 = all) was spent under the present one."""
+    if spent > 1:
         return min(STRETCH_LIMIT, stretch * 2)
-    if share < budget / 2:
+    if spent < 0.5:
         return max(1.0, stretch / 2)
     return stretch

@@ -152,7 +152,8 @@ class Loop:
         )
 
     def _stats(self, report: Report) -> AgentStats:
-        stretch = self._governor.observe(report.placement.monotonic)
+        lock_hold_seconds = getattr(self._pipeline.host, "lock_hold_seconds", None)
+        stretch = self._governor.observe(report.placement.monotonic, lock_hold_seconds)
         for channel in self._pipeline.channels.values():
             if channel.source.costly:
                 channel.interval = channel.source.interval * stretch
@@ -160,7 +161,7 @@ class Loop:
             ticks=self._ticks + 1,
             ticks_skipped=self._skipped,
             last_tick=report.placement.taken_at,
-            lock_hold_seconds=getattr(self._pipeline.host, "lock_hold_seconds", None),
+            lock_hold_seconds=lock_hold_seconds,
             series_dropped=dict(self._dropped),
             cost=self._governor.cost(),
         )

@@ -3,6 +3,7 @@
 import logging
 
 from numa_exporter.model.health import SourceHealth
+from numa_exporter.model.processes import Sampling
 from numa_exporter.model.report import Finding, Report, Subject
 
 log = logging.getLogger("numa_exporter")
@@ -14,10 +15,12 @@ class Transitions:
     def __init__(self) -> None:
         self._failures: dict[str, str | None] = {}
         self._findings: dict[tuple[str, Subject], Finding] = {}
+        self._sampling: Sampling | None = None
 
     def note(self, report: Report) -> None:
         for health in report.health.values():
             self._source(health)
+        self._means(report.placement.sampling)
         now = {(finding.code, finding.subject): finding for finding in report.findings}
         for key, finding in now.items():
             if key not in self._findings:
@@ -27,6 +30,14 @@ class Transitions:
             if key not in now:
                 log.info("finding cleared", extra={"finding": finding.code, **_fields(finding.subject)})
         self._findings = now
+
+    def _means(self, sampling: Sampling | None) -> None:
+        if sampling is None or sampling == self._sampling:
+            return
+        level = logging.WARNING if sampling.means == "none" else logging.INFO
+        extra = {"source": "memory", "means": sampling.means}
+        log.log(level, "page sampling", extra=extra | ({"detail": sampling.obstacle} if sampling.obstacle else {}))
+        self._sampling = sampling
 
     def _source(self, health: SourceHealth) -> None:
         word = health.failure.word if health.failure else None

@@ -196,6 +196,9 @@ def _sources(report: Report, style: Style) -> Iterator[str]:
             yield f"{style.warning}source {health.name}: {failure.word}{style.end}: {failure.path}: {failure.detail}"
         elif health.failure:
             yield f"{style.faint}source {health.name}: absent: {health.failure.detail}{style.end}"
+    sampling = report.placement.sampling
+    if sampling is not None and sampling.obstacle is not None:
+        yield f"{style.faint}source memory: {sampling.obstacle}{style.end}"
 
 
 def _ids(ids: Iterable[int]) -> str:

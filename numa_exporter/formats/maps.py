@@ -16,6 +16,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from numa_exporter.formats.backing import Backing, MemoryDevices, backing_of
 from numa_exporter.formats.mountinfo import Device
@@ -28,6 +29,7 @@ _LINE = re.compile(
 _SPAN = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) (....) [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) [0-9]+ *(.*)$", re.MULTILINE)
 # Not anchored at the line's start: three times as fast, and no earlier field holds a colon.
 _FILE = re.compile(rb" ([0-9a-f]+:[0-9a-f]+) ([0-9]+) +(/.*)$", re.MULTILINE)
+_NAMED = re.compile(rb"^([0-9a-f]+)-[0-9a-f]+ .... [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) ([0-9]+) +(/.*)$", re.MULTILINE)
 # Always private to the process, so nobody asks which of them it is.
 _NAMELESS = (b"/dev/zero (deleted)", b"/anon_hugepage (deleted)")
 _UNPROBED = (b"[vdso]", b"[vvar]", b"[vvar_vclock]", b"[vsyscall]", b"[uprobes]")
@@ -72,6 +74,13 @@ class Files:
 
 
 NO_FILES = Files()
+
+
+class Segment(NamedTuple):
+    """A mapping of shared memory, from its first byte, and the file that it maps."""
+
+    start: int
+    file: FileId
 
 
 def parse_line(line: bytes, path: str, number: int) -> MapsLine:
@@ -144,6 +153,15 @@ def spans(data: bytes, path: str, devices: MemoryDevices) -> Mapping[Backing, li
         else:
             here.append((start, end))
     return {backing: [(int(low, 16), int(high, 16)) for low, high in texts] for backing, texts in found.items()}
+
+
+def segments(data: bytes, devices: MemoryDevices) -> list[Segment]:
+    """The mappings of named shared memory, in address order."""
+    found = []
+    for start, device, inode, name in _NAMED.findall(data):
+        if _backing(device, name, devices) == "shmem":
+            found.append(Segment(int(start, 16), FileId(device=_device(device), inode=int(inode))))
+    return found
 
 
 def _backing(device: bytes, name: bytes, devices: MemoryDevices) -> Backing | None:

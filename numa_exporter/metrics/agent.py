@@ -58,6 +58,12 @@ def _gpu_processes(view: View) -> Iterator[Sample]:
     yield ("observer",), attribution.observer
 
 
+def _memory_method(view: View) -> Iterator[Sample]:
+    sampling = view.report.placement.sampling
+    if sampling is not None:
+        yield (view.report.settings.memory_method, sampling.means), 1
+
+
 def _dropped(view: View) -> Iterator[Sample]:
     if view.agent:
         for metric, count in view.agent.series_dropped.items():
@@ -141,6 +147,15 @@ ROWS = (
         labels=("state",),
         help="Processes on GPUs by how far they could be attributed to a workload.",
         samples=_gpu_processes,
+    ),
+    Row(
+        name="numa_exporter_memory_method_info",
+        kind="gauge",
+        labels=("method", "sampler"),
+        help="--memory.method, and by what means pages can be sampled here: pagemap_scan, move_pages (sparse address "
+        "spaces are then withheld) or none (a seccomp profile blocks move_pages: only cheap processes are read, by a "
+        "walk).",
+        samples=_memory_method,
     ),
     Row(
         name="numa_exporter_series_dropped_total",

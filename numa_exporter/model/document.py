@@ -19,6 +19,7 @@ from numa_exporter.model.placement import (
     Rank,
     Workload,
 )
+from numa_exporter.model.processes import Sampling
 from numa_exporter.model.recording import Json
 from numa_exporter.model.report import Finding, Report, Verdict
 from numa_exporter.model.thresholds import limits
@@ -58,6 +59,7 @@ def document(report: Report) -> dict[str, Json]:
         "workloads": [_workload(workload, report) for workload in placement.workloads],
         "findings": [_finding(finding) for finding in report.findings],
         "sources": {name: _source(health, placement) for name, health in report.health.items()},
+        "sampling": _sampling(placement.sampling) if placement.sampling else None,
     }
 
 
@@ -264,6 +266,10 @@ def _source(health: SourceHealth, placement: Placement) -> Json:
         "duration_seconds": health.duration,
         "age_seconds": age,
     }
+
+
+def _sampling(sampling: Sampling) -> Json:
+    return {"means": sampling.means, "obstacle": sampling.obstacle}
 
 
 def _by_id(values: Mapping[int, int]) -> dict[str, Json]:

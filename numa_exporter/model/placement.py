@@ -16,7 +16,7 @@ from numa_exporter.model.ids import (
     WorkloadKey,
 )
 from numa_exporter.model.machine import Balancing, Device, NumaNode, TrafficDomain
-from numa_exporter.model.processes import Cgroup, Evidence, GpuEvidence, ThreadGroup
+from numa_exporter.model.processes import Cgroup, Evidence, GpuEvidence, Sampling, ThreadGroup
 from numa_exporter.model.sample import HostFacts
 
 Key = TypeVar("Key")
@@ -333,3 +333,4 @@ class Placement:
     attribution: Attribution = field(default_factory=Attribution)
     ledger: Ledger = field(default_factory=Ledger)
     cgroup_layout: str | None = None
+    sampling: Sampling | None = None

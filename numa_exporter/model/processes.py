@@ -155,7 +155,17 @@ class MappedMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """By what means pages can be sampled on this host: with PAGEMAP_SCAN and move_pages, by move_pages alone (then
+    sparse address spaces are beyond reach), or not at all. ``obstacle`` says what stands in the way of better ones."""
+
+    means: Literal["pagemap_scan", "move_pages", "none"]
+    obstacle: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """MappedMemory by process."""
+    """MappedMemory by process. ``sampling`` is None where nobody tried yet."""
 
     by_process: Mapping[ProcessKey, MappedMemory]
+    sampling: Sampling | None = None

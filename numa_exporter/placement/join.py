@@ -74,6 +74,7 @@ def _nothing(sample: Sample, ledger: Ledger) -> Placement:
         machine=None,
         ledger=ledger,
         cgroup_layout=sample.cgroups.layout if sample.cgroups else None,
+        sampling=sample.memory.sampling if sample.memory else None,
     )
 
 

@@ -7,8 +7,9 @@ construction every answer that a report rests on.
 
 import errno
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from numa_exporter.model.health import Failure, FailureWord
 from numa_exporter.model.recording import Json
@@ -38,6 +39,22 @@ class Instant:
 
     wall: float
     monotonic: float
+
+
+class PresentSpans(NamedTuple):
+    """[start, end) of present pages in bytes, ascending, and the thread CPU seconds of the slowest call for them."""
+
+    spans: Sequence[tuple[int, int]]
+    cpu_seconds: float
+
+
+class PageTables(Protocol):
+    """The page tables of one process, opened for one look."""
+
+    def present(self, start: int, end: int, max_pages: int = 0) -> PresentSpans:
+        """Present pages of [start, end), the zero page left out: all, or only the first ``max_pages`` if that is not
+        0. Pages of transparent and hugetlb pages are base pages here. Raises HostError."""
+        ...
 
 
 class Host(Protocol):
@@ -78,7 +95,24 @@ class Host(Protocol):
         ...
 
     def page_nodes(self, pid: int, addresses: Sequence[int]) -> Sequence[int]:
-        """move_pages in query mode: one status per address, a node id or a negative errno. Moves nothing."""
+        """move_pages in query mode: one status per address, a node id or a negative errno. Moves nothing. Asked in
+        calls of at most 128 addresses with a pause between: a call keeps the target's own mmap calls waiting. PID 0 is
+        ourselves."""
+        ...
+
+    def page_tables(self, pid: int) -> AbstractContextManager[PageTables]:
+        """PAGEMAP_SCAN, open while the block runs; ``absent`` before Linux 6.7, ``denied`` without the right to open
+        /proc/PID/pagemap."""
+        ...
+
+    def hugetlbfs_devices(self) -> Sequence[tuple[int, int]]:
+        """(major, minor) of the kernel's own hugetlbfs mounts, one for each huge page size: memfd and SysV segments of
+        huge pages lie there. No mountinfo has them."""
+        ...
+
+    def longest_hold(self, pid: int, label: str) -> float:
+        """Wall seconds of the longest single call that could hold this process's mmap lock since this was last asked;
+        0 if there was none. The label names the moment."""
         ...
 
     def nvml(self, function: str, *arguments: int | str) -> Json:

@@ -1,45 +1,46 @@
 """Where the pages of GPU processes and their helpers are. Each process has its own rhythm, budget and deadline.
 
-A walk that would hold its target up for longer than the budget is withheld, and says so: a number is not worth a
-slow token. One process that got stuck is left alone; the others go on.
+A reading that would hold its target up for longer than the budget is withheld, and says so: a number is not worth a
+slow token. A process whose lock was hard to get is asked less often, one that got stuck is left alone; the others go
+on.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from numa_exporter.formats import proc_status
 from numa_exporter.formats.parse_error import ParseError
-from numa_exporter.formats.proc_status import Status
 from numa_exporter.model.ids import ProcessKey
 from numa_exporter.model.processes import MappedMemory, Memory, Process
 from numa_exporter.model.sample import Sample
-from numa_exporter.model.thresholds import GIB, Settings
+from numa_exporter.model.thresholds import Settings
 from numa_exporter.sources.guard import Guard
 from numa_exporter.sources.host import Host, HostError, Instant
 from numa_exporter.sources.identity import alive, same_process
-from numa_exporter.sources.page_walk import PageSizes, PageWalk
+from numa_exporter.sources.mapped_pages import SAMPLE_SECONDS, MappedPages, walk_seconds, withheld
+from numa_exporter.sources.page_walk import PageSizes
 from numa_exporter.sources.source import Failures, Outcome, failure_of
 
-WALK_SECONDS_PER_BYTE = 0.015 / GIB
-"""Base pages, the worst case: 12.6 to 14.8 ms a GiB were measured."""
-WALK_BUDGET_SECONDS = 0.060
-"""4 GiB resident."""
 LOOK_BUDGET_SECONDS = 0.150
 """1 % of one CPU at a look every 15 s; who does not fit in waits for the next look."""
 PROCESS_INTERVAL = 30.0
 YOUNGEST = 10.0
 """Seconds; a younger process is still mapping its libraries."""
 READ_DEADLINE = 5.0
+LONGEST_CALL = 0.010
+"""Seconds in one call that can hold the lock; a walk may take twice what was predicted. Beyond that the lock is
+contended, and whoever waits for it keeps others waiting."""
+LARGEST_STRETCH = 16.0
 
 
 @dataclass(slots=True, kw_only=True)
 class _Entry:
-    """The last reading of one process and when the next is due (monotonic)."""
+    """The last reading of one process, when the next is due (monotonic), and by how much its interval is stretched."""
 
     value: MappedMemory | None = None
     error: HostError | ParseError | None = None
     due: float = float("-inf")
+    stretch: float = 1.0
 
 
 class MemoryReader:
@@ -49,9 +50,9 @@ class MemoryReader:
     """
 
     def __init__(self, method: str = "auto", *, every_look: bool = False, deadline: float = READ_DEADLINE) -> None:
-        self._method = method
         self._every_look = every_look
         self._guard = Guard(deadline)
+        self._pages = MappedPages(method, self._guard)
         self._entries: dict[ProcessKey, _Entry] = {}
 
     def read(self, host: Host, sample: Sample) -> Outcome[Memory]:
@@ -61,16 +62,20 @@ class MemoryReader:
         wanted = {process.key: process for process in sample.processes.processes if _wanted(process, now)}
         self._entries = {key: self._entries.get(key) or _Entry() for key in wanted}
         self._guard.keep(wanted)
+        self._pages.keep(wanted)
+        if wanted:
+            self._pages.try_means(host)
         failures = Failures()
         for key in self._turns(wanted, now, host):
-            self._read_process(host, wanted[key], self._entries[key], _sizes(sample), now, failures)
+            self._read_process(host, wanted[key], _sizes(sample), now, failures)
         by_process = {key: entry.value for key, entry in self._entries.items() if entry.value is not None}
         standing = Failures()
         for entry in self._entries.values():
             if entry.error is not None:
                 standing.add(entry.error)
         failure = standing.worst("garbled", "denied", "stuck", "absent")
-        return Outcome(value=Memory(by_process=by_process), failure=failure, counts=failures.counts)
+        value = Memory(by_process=by_process, sampling=self._pages.sampling)
+        return Outcome(value=value, failure=failure, counts=failures.counts)
 
     def _turns(self, wanted: Mapping[ProcessKey, Process], now: Instant, host: Host) -> list[ProcessKey]:
         """Whom this look reads: GPU holders before helpers, those that waited longest first."""
@@ -82,85 +87,47 @@ class MemoryReader:
         turns: list[ProcessKey] = []
         spent = 0.0
         for key in due:
-            known = self._entries[key].value
-            spent += _cost(known.resident_bytes or 0) if known and known.withheld is None else 0.0
+            entry = self._entries[key]
+            spent += _predicted(entry.value) if entry.value is not None else 0.0
             if turns and spent > LOOK_BUDGET_SECONDS:
                 break
             turns.append(key)
             # Spread out, so that processes that started together are not read together for ever.
-            self._entries[key].due = now.monotonic + PROCESS_INTERVAL * jitter.uniform(0.75, 1.25)
+            entry.due = now.monotonic + entry.stretch * PROCESS_INTERVAL * jitter.uniform(0.75, 1.25)
         return turns
 
-    def _read_process(
-        self, host: Host, process: Process, entry: _Entry, sizes: PageSizes, now: Instant, failures: Failures
-    ) -> None:
+    def _read_process(self, host: Host, process: Process, sizes: PageSizes, now: Instant, failures: Failures) -> None:
+        entry = self._entries[process.key]
         entry.error = None
         try:
             with same_process(host, process.key, "memory"):
-                entry.value = self._measure(host, process.key, sizes, now)
+                entry.value = self._pages.read(host, process.key, sizes, now)
         except (HostError, ParseError) as error:
             error = _explain(host, process.key, error)
             failures.add(error)
             entry.error = error
-            entry.value = None if failure_of(error).word == "gone" else _withheld(str(error), now)
+            entry.value = None if failure_of(error).word == "gone" else withheld(str(error), now)
+        self._back_off(entry, host.longest_hold(process.key.pid, "memory"))
 
-    def _measure(self, host: Host, key: ProcessKey, sizes: PageSizes, now: Instant) -> MappedMemory:
-        path = f"/proc/{key.pid}/status"
-        status = proc_status.parse(host.read(path), path)
-        if status.resident_bytes is None:
-            raise HostError("gone", path, "no address space: the process is exiting")
-        walk = PageWalk(host, self._guard, key)
-        reason = reason_not_to_walk(self._method, status.resident_bytes)
-        if reason is not None:
-            return _withheld(reason, now, resident_bytes=_resident(status), policy=walk.policy())
-        seen = walk.walk(status.resident_bytes, sizes)
-        return MappedMemory(
-            method="walk",
-            mapped=seen.numa_maps.by_backing,
-            resident_bytes=_resident(status),
-            segments=seen.numa_maps.by_segment,
-            policy=seen.policy,
-            policy_bytes={word: sum(nodes.values()) for word, nodes in seen.numa_maps.by_policy.items()},
-            read_at=now.wall,
-        )
+    def _back_off(self, entry: _Entry, held: float) -> None:
+        """Ask less often whoever took a call for longer than it should, and more often again once that is over."""
+        longest = max(LONGEST_CALL, 2 * _predicted(entry.value)) if entry.value is not None else LONGEST_CALL
+        if held > longest:
+            entry.stretch = min(LARGEST_STRETCH, entry.stretch * 2)
+        else:
+            entry.stretch = max(1.0, entry.stretch / 2)
 
 
-def reason_not_to_walk(method: str, resident_bytes: int) -> str | None:
-    """Why a process is not walked in full; None if it is. A person may ask for the walk whatever it costs."""
-    cost = _cost(resident_bytes)
-    if method == "sample":
-        return "only sampling is allowed, and this version cannot sample"
-    if method == "walk" or cost <= WALK_BUDGET_SECONDS:
-        return None
-    return f"predicted cost {_duration(cost)} over the budget of {_duration(WALK_BUDGET_SECONDS)}"
-
-
-def _cost(resident_bytes: int) -> float:
-    return resident_bytes * WALK_SECONDS_PER_BYTE
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"
+def _predicted(value: MappedMemory) -> float:
+    """What the next reading will cost, by the last one."""
+    if value.withheld is not None and value.method == "walk":
+        return 0.0
+    return SAMPLE_SECONDS if value.method == "sample" else walk_seconds(value.resident_bytes or 0)
 
 
 def _wanted(process: Process, now: Instant) -> bool:
     old = process.start_time is None or now.wall - process.start_time >= YOUNGEST
     return old and not process.own
-
-
-def _resident(status: Status) -> int:
-    return (status.resident_bytes or 0) + (status.hugetlb_bytes or 0)
-
-
-def _withheld(reason: str, now: Instant, resident_bytes: int | None = None, policy: str | None = None) -> MappedMemory:
-    return MappedMemory(
-        method="walk",
-        mapped={},
-        resident_bytes=resident_bytes,
-        policy=policy,
-        withheld=reason,
-        read_at=now.wall,
-    )
 
 
 def _sizes(sample: Sample) -> PageSizes:

@@ -7,11 +7,13 @@ GiB of base pages). A buffer smaller than a record gives the lock back after eac
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from numa_exporter.formats import maps, mountinfo, numa_maps
-from numa_exporter.formats.backing import MemoryDevices, backing_of, memory_devices
+from numa_exporter.formats import maps, numa_maps
+from numa_exporter.formats.backing import backing_of
 from numa_exporter.formats.numa_maps import NumaMaps
 from numa_exporter.formats.parse_error import ParseError
 from numa_exporter.model.ids import ProcessKey
+from numa_exporter.sources import address_space
+from numa_exporter.sources.address_space import AddressSpace
 from numa_exporter.sources.guard import Guard
 from numa_exporter.sources.host import Host, HostError
 
@@ -46,7 +48,7 @@ class PageWalk:
         self._host = host
         self._guard = guard
         self._key = key
-        self._folder = f"/proc/{key.pid}"
+        self._path = f"/proc/{key.pid}/numa_maps"
 
     def walk(self, resident_bytes: int, sizes: PageSizes) -> Walk:
         """The whole address space. An exec while it is read ends the old file early: then once more, from the start.
@@ -55,48 +57,37 @@ class PageWalk:
         """
         block = LARGE_BLOCK if resident_bytes < SMALL_PROCESS_BYTES else SMALL_BLOCK
         for _ in range(2):
-            text, devices = self._maps()
+            space = address_space.read(self._host, self._guard, self._key)
             head = _Head()
-            folded = self._fold(head, block, maps.files(text), devices, sizes)
+            folded = self._fold(head, block, space, sizes)
             # Mappings come and go while one reads; a tenth of them missing is no such noise.
-            if text and folded.vmas >= 0.9 * (text.count(b"\n") - 1):
-                return Walk(numa_maps=folded, policy=_policy(head.data, text, devices, self._folder))
-        raise HostError("gone", f"{self._folder}/numa_maps", "the address space went away while it was read")
+            if space.text and folded.vmas >= 0.9 * (space.mappings - 1):
+                return Walk(numa_maps=folded, policy=_policy(head.data, space, self._path))
+        raise HostError("gone", self._path, "the address space went away while it was read")
 
-    def policy(self) -> str | None:
+    def policy(self, space: AddressSpace) -> str | None:
         """The leader's effective policy from the first bytes alone; None where reading them could do harm."""
-        text, devices = self._maps()
-        first = _first_mapping(text, f"{self._folder}/maps")
+        first = space.first
         if first is None or first.end - first.start > HEAD_VMA_BYTES:
             return None
-        path = f"{self._folder}/numa_maps"
 
         def read() -> bytes:
-            return next(iter(self._host.stream(path, SMALL_BLOCK)), b"")
+            return next(iter(self._host.stream(self._path, SMALL_BLOCK)), b"")
 
-        return _policy(self._guard.run(self._host, self._key, path, read), text, devices, self._folder)
+        return _policy(self._guard.run(self._host, self._key, self._path, read), space, self._path)
 
-    def _maps(self) -> tuple[bytes, MemoryDevices]:
-        path = f"{self._folder}/mountinfo"
-        mounts = mountinfo.parse(self._host.read(path), path)
-        path = f"{self._folder}/maps"
-        blocks = self._guard.run(self._host, self._key, path, lambda: list(self._host.stream(path, LARGE_BLOCK)))
-        return b"".join(blocks), memory_devices(mounts)
-
-    def _fold(self, head: "_Head", block: int, files: maps.Files, devices: MemoryDevices, sizes: PageSizes) -> NumaMaps:
-        path = f"{self._folder}/numa_maps"
-
+    def _fold(self, head: "_Head", block: int, space: AddressSpace, sizes: PageSizes) -> NumaMaps:
         def read() -> NumaMaps:
             return numa_maps.fold(
-                head.tee(self._host.stream(path, block)),
-                path,
-                files=files,
-                devices=devices,
+                head.tee(self._host.stream(self._path, block)),
+                self._path,
+                files=maps.files(space.text),
+                devices=space.devices,
                 base_page_bytes=sizes.base,
                 huge_page_bytes=sizes.huge,
             )
 
-        return self._guard.run(self._host, self._key, path, read)
+        return self._guard.run(self._host, self._key, self._path, read)
 
 
 class _Head:
@@ -112,14 +103,10 @@ class _Head:
             yield block
 
 
-def _first_mapping(text: bytes, path: str) -> maps.MapsLine | None:
-    return next(maps.parse(text[: text.find(b"\n") + 1], path), None)
-
-
-def _policy(head: bytes, text: bytes, devices: MemoryDevices, folder: str) -> str | None:
+def _policy(head: bytes, space: AddressSpace, path: str) -> str | None:
     """The policy of the first mapping, if it is one that shows the task's own. Shared memory has its own."""
-    first = _first_mapping(text, f"{folder}/maps")
-    if first is None or backing_of(first.name, device=first.device, devices=devices) not in ("anon", "file"):
+    first = space.first
+    if first is None or backing_of(first.name, device=first.device, devices=space.devices) not in ("anon", "file"):
         return None
     line, newline, _ = head.partition(b"\n")
     if not newline:
@@ -127,7 +114,7 @@ def _policy(head: bytes, text: bytes, devices: MemoryDevices, folder: str) -> st
         if b":" in cut.partition(b"=")[0]:
             return None  # a node list longer than what was read
     try:
-        found = numa_maps.parse_line(line, f"{folder}/numa_maps", 1)
+        found = numa_maps.parse_line(line, path, 1)
     except ParseError:
         return None  # a policy word longer than what was read
     return found.policy_word if found.start == first.start else None

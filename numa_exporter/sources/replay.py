@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 from numa_exporter.formats import task_stat
 from numa_exporter.model.health import FailureWord
 from numa_exporter.model.recording import Answer, Frame, Json, Question, Recording, Refusal
 from numa_exporter.model.sample import Mode
-from numa_exporter.sources.host import Host, HostError, Instant
+from numa_exporter.sources.host import Host, HostError, Instant, PageTables
+from numa_exporter.sources.recorded_pages import RecordedTables, ReplayedTables, nodes_key, tables_path
 
 
 class ReplayHost:
@@ -73,7 +75,22 @@ class ReplayHost:
         return bytes.fromhex(cast(str, self._answer("affinity", f"/proc/{tid}/affinity")))
 
     def page_nodes(self, pid: int, addresses: Sequence[int]) -> Sequence[int]:
-        return cast(Sequence[int], self._answer("pages", _pages_key(pid, addresses)))
+        return cast(Sequence[int], self._answer("pages", nodes_key(pid, addresses)))
+
+    @contextmanager
+    def page_tables(self, pid: int) -> Iterator[PageTables]:
+        self._answer("pagemap", tables_path(pid))  # raises the refusal to open it
+        yield ReplayedTables(pid, self._answer)
+
+    def hugetlbfs_devices(self) -> Sequence[tuple[int, int]]:
+        answer = self.frame.answers.get(("device", "hugetlbfs"), ())
+        return [(major, minor) for major, minor in cast(Sequence[Sequence[int]], answer)]
+
+    def longest_hold(self, pid: int, label: str) -> float:
+        try:
+            return cast(float, self._answer("held", _moment_key(f"/proc/{pid}/maps", label)))
+        except HostError:
+            return 0.0
 
     def nvml(self, function: str, *arguments: int | str) -> Json:
         return cast(Json, self._answer("nvml", _nvml_key(function, arguments)))
@@ -207,13 +224,34 @@ class RecordingHost:
         return mask
 
     def page_nodes(self, pid: int, addresses: Sequence[int]) -> Sequence[int]:
-        key = _pages_key(pid, addresses)
+        key = nodes_key(pid, addresses)
         try:
             nodes = self._host.page_nodes(pid, addresses)
         except HostError as error:
             raise self._refuse("pages", key, error) from error
         self._answers["pages", key] = list(nodes)
         return nodes
+
+    @contextmanager
+    def page_tables(self, pid: int) -> Iterator[PageTables]:
+        answers = self._answers
+        try:
+            with self._host.page_tables(pid) as tables:
+                answers["pagemap", tables_path(pid)] = True
+                yield RecordedTables(pid, tables, answers)
+        except HostError as error:
+            answers.setdefault(("pagemap", tables_path(pid)), Refusal(word=error.word, detail=error.detail))
+            raise
+
+    def hugetlbfs_devices(self) -> Sequence[tuple[int, int]]:
+        devices = self._host.hugetlbfs_devices()
+        self._answers["device", "hugetlbfs"] = [list(device) for device in devices]
+        return devices
+
+    def longest_hold(self, pid: int, label: str) -> float:
+        seconds = self._host.longest_hold(pid, label)
+        self._answers["held", _moment_key(f"/proc/{pid}/maps", label)] = seconds
+        return seconds
 
     def nvml(self, function: str, *arguments: int | str) -> Json:
         key = _nvml_key(function, arguments)
@@ -257,7 +295,3 @@ def _nvml_key(function: str, arguments: Sequence[int | str]) -> str:
 
 def _moment_key(path: str, label: str) -> str:
     return f"{path} {label}"
-
-
-def _pages_key(pid: int, addresses: Sequence[int]) -> str:
-    return f"/proc/{pid}/move_pages " + " ".join(f"{address:x}" for address in addresses)

@@ -56,7 +56,7 @@ SOURCES: tuple[Source, ...] = (
         interval=15,  # each process every 30 s
         deadline=60,  # and every process has a deadline of its own
         make=memory.make,
-        reads="/proc/PID/{status,mountinfo,maps,numa_maps}",
+        reads="/proc/PID/{status,mountinfo,maps,numa_maps,pagemap}, move_pages",
         needs=("topology", "processes"),
         costly=True,
     ),

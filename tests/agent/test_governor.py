@@ -8,18 +8,28 @@ from numa_exporter.agent.governor import STRETCH_LIMIT, Governor, stretched
 
 
 @pytest.mark.parametrize(
-    ("stretch", "share", "expected"),
+    ("stretch", "spent", "expected"),
     [
-        (1.0, 0.06, 2.0),
-        (4.0, 0.06, 8.0),
-        (8.0, 0.9, STRETCH_LIMIT),
-        (4.0, 0.03, 4.0),
-        (4.0, 0.02, 2.0),
+        (1.0, 1.2, 2.0),
+        (4.0, 1.2, 8.0),
+        (8.0, 18.0, STRETCH_LIMIT),
+        (4.0, 0.6, 4.0),
+        (4.0, 0.4, 2.0),
         (1.0, 0.0, 1.0),
     ],
 )
-def test_stretch_follows_the_cpu_share(stretch: float, share: float, expected: float) -> None:
-    assert stretched(stretch, share, budget=0.05) == expected
+def test_stretch_follows_what_is_spent(stretch: float, spent: float, expected: float) -> None:
+    assert stretched(stretch, spent) == expected
+
+
+def test_time_in_a_workloads_lock_has_a_budget_of_its_own() -> None:
+    """CPU time is plentiful; 15 s apart, 0.5 s in locks is over 2 %, 0.1 s below half of it."""
+    governor = Governor(budget=1e9)
+    assert governor.observe(1000.0, 7.0) == 1.0
+    assert governor.observe(1015.0, 7.5) == 2.0
+    assert governor.observe(1030.0, 7.7) == 2.0
+    assert governor.observe(1045.0, 7.8) == 1.0
+    assert governor.observe(1060.0, None) == 1.0
 
 
 def test_cost_is_this_process() -> None:
