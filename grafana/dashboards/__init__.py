@@ -1,0 +1,1 @@
+"""The three dashboards as code; build.py writes them as JSON."""
