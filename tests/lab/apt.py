@@ -5,6 +5,7 @@ apt is told to use folders of its own, so the machine's sources, lists and prefe
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,13 +13,20 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"  # package debian-arc
 
 
 class Archive:
-    """The archive of the Debian release `codename`, with its security updates; `folder` holds apt's state."""
+    """The archive of the Debian release `codename`, with its security updates; `folder` holds apt's state.
 
-    def __init__(self, codename: str, folder: Path) -> None:
+    Source packages only where asked for with `sources`: their lists are large.
+    """
+
+    def __init__(self, codename: str, folder: Path, *, sources: bool = False) -> None:
         self._folder = folder
         for name in ("sources", "preferences", "lists/partial", "cache/archives/partial"):
             (folder / name).mkdir(parents=True)
-        lines = [f"deb [signed-by={KEYRING}] {mirror} {codename}{suffix} main" for mirror, suffix in mirrors()]
+        lines = [
+            f"{kind} [signed-by={KEYRING}] {mirror} {codename}{suffix} main"
+            for mirror, suffix in mirrors()
+            for kind in ("deb", "deb-src")[: 2 if sources else 1]
+        ]
         (folder / "sources" / "lab.list").write_text("\n".join(lines) + "\n")
         settings = {
             "Dir::Etc::sourcelist": "/dev/null",
@@ -46,6 +54,15 @@ class Archive:
         (deb,) = downloads.glob("*.deb")
         subprocess.run(["dpkg-deb", "-x", deb, root], check=True)
         deb.unlink()
+
+    def unpack_source(self, package: str, target: Path) -> None:
+        """Makes the folder `target` of the source package `package`, with Debian's patches (needs dpkg-dev)."""
+        downloads = self._folder / f"source-{package}"
+        downloads.mkdir()
+        self._apt("apt-get", "-q", "source", "--download-only", package, cwd=downloads)
+        (description,) = downloads.glob("*.dsc")
+        subprocess.run(["dpkg-source", "-q", "-x", description, target], check=True)
+        shutil.rmtree(downloads)
 
     def _apt(self, *command: str, cwd: Path | None = None) -> str:
         environment = os.environ | {"APT_CONFIG": str(self._folder / "apt.conf")}

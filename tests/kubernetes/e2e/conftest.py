@@ -1,0 +1,89 @@
+"""One cluster for all tests here, with the chart installed and two pods that hold GPUs."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kubernetes.e2e import cgroups, cluster, components, device_plugin, exporter, images, prometheus, workloads
+from tests.kubernetes.e2e.cluster import Cluster, eventually
+from tests.kubernetes.e2e.exporter import Exporter
+from tests.kubernetes.e2e.prometheus import Prometheus
+from tests.kubernetes.e2e.settings import NODE_NAME
+from tests.kubernetes.e2e.workloads import Running
+from tests.nvml.build import NvmlShim, record
+
+GPUS = tuple(f"GPU-{digit * 8}-0000-4000-8000-00000000000{digit}" for digit in "1234")
+GPU_LABEL = "nvidia.com/gpu.present=true"
+
+
+@pytest.fixture(scope="session")
+def node() -> Iterator[Cluster]:
+    """A Ready node that has GPUs to give away, and nothing on it."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: namespaces, mounts, cgroups")
+    if not {"cpuset", "memory", "cpu"} <= cgroups.controllers():
+        pytest.skip("needs cgroup v1: Kubernetes 1.20 with its cgroupfs driver")
+    if not components.cached() and not os.environ.get("E2E"):
+        pytest.skip("needs Kubernetes built from source: make e2e-kubernetes")
+    with cluster.running() as started:
+        archive = started.folders.scratch / "images.tar"
+        exporter.import_image(started, images.archive(components.node() / "bin" / "busybox", archive))
+        started.kubectl("label", "node", NODE_NAME, GPU_LABEL)
+        started.kubectl("create", "namespace", workloads.NAMESPACE)
+        with started.daemon("device-plugin", *device_plugin.command(dict.fromkeys(GPUS, 0))):
+            eventually(lambda: _has_gpus(started))
+            yield started
+
+
+@pytest.fixture(scope="session")
+def running(node: Cluster) -> list[Running]:
+    """A Guaranteed pod with one GPU and a CPU of its own, a Burstable one with two GPUs and a container beside."""
+    return workloads.start(
+        node,
+        workloads.pod("train-0", main=workloads.guaranteed(gpus=1)),
+        workloads.pod("serve-0", engine=workloads.burstable(gpus=2), proxy={}),
+    )
+
+
+@pytest.fixture(scope="session")
+def shim(
+    tmp_path_factory: pytest.TempPathFactory, nvml_library: Callable[..., Path], running: list[Running]
+) -> NvmlShim:
+    """NVML's word for it: four GPUs, and that the pods' processes use those that the kubelet gave them."""
+    root = tmp_path_factory.mktemp("driver")
+    library = root / "usr" / "lib64" / "libnvidia-ml.so.1"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(nvml_library().read_bytes())
+    shim = NvmlShim(library=library, file=root / "nvml.txt", log=root / "nvml.log")
+    write_gpus(shim, running)
+    return shim
+
+
+def write_gpus(shim: NvmlShim, running: list[Running]) -> None:
+    model: dict[str, str | int] = {"name": "NVIDIA H100", "memory": 80 << 30, "nodes": 0}
+    gpus = [record("gpu", pci=f"0000:{at + 1:x}1:00.0", uuid=uuid, minor=at, **model) for at, uuid in enumerate(GPUS)]
+    processes = [
+        record("process", gpu=GPUS.index(uuid), pid=container.pid, used=2 << 30)
+        for container in running
+        for uuid in sorted(container.gpus)
+    ]
+    shim.write(record("driver", version="550.90.07", nvml="12.550.90.07", cuda=12040), *gpus, *processes)
+
+
+@pytest.fixture(scope="session")
+def installed(node: Cluster, shim: NvmlShim, exporter_image: Path) -> Exporter:
+    exporter.import_image(node, exporter_image)
+    return exporter.install(node, shim, shim.file.parent)
+
+
+@pytest.fixture(scope="session")
+def scraped(installed: Exporter) -> Iterator[Prometheus]:
+    with prometheus.scraping(installed.cluster) as server:
+        yield server
+
+
+def _has_gpus(cluster: Cluster) -> None:
+    allocatable = cluster.get("node", NODE_NAME)["status"]["allocatable"]
+    assert allocatable[device_plugin.RESOURCE] == str(len(GPUS))

@@ -1,0 +1,54 @@
+"""The exporter on the cluster: installed from the chart, read over HTTP."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.kubernetes.e2e.cluster import REPOSITORY, Cluster, eventually
+from tests.nvml.build import NvmlShim
+
+CHART = REPOSITORY / "deploy" / "helm" / "numa-exporter"
+NAMESPACE = "numa-exporter"
+DRIVER_ROOT = "/driver-root"  # where the chart mounts it
+
+Labels = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exporter:
+    cluster: Cluster
+    address: str
+
+    def samples(self, name: str) -> list[tuple[Labels, float]]:
+        """The series of a metric, as a scrape sees them now."""
+        text = self.cluster.fetch(f"http://{self.address}/metrics")
+        samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+        return [(sample.labels, sample.value) for sample in samples if sample.name == name]
+
+
+def install(cluster: Cluster, shim: NvmlShim, driver_root: Path) -> Exporter:
+    """Installs the chart and waits until its DaemonSet is ready. The shim stands in the driver's place."""
+    values = {
+        "interval": 1,
+        "nvml": {"access": "driverRoot", "driverRoot": str(driver_root)},
+        "extraEnv": [{"name": "NVML_SHIM_FILE", "value": f"{DRIVER_ROOT}/{shim.file.relative_to(driver_root)}"}],
+    }
+    file = cluster.folders.configuration / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    where = ("--namespace", NAMESPACE, "--create-namespace")
+    cluster.helm("install", "numa-exporter", str(CHART), *where, "--values", str(file), "--wait", "--timeout=120s")
+    return Exporter(cluster=cluster, address=eventually(lambda: _address(cluster)))
+
+
+def _address(cluster: Cluster) -> str:
+    (pod,) = cluster.get("pods", f"--namespace={NAMESPACE}")["items"]
+    (container,) = pod["spec"]["containers"]
+    (port,) = container["ports"]
+    return f"{pod['status']['podIP']}:{port['containerPort']}"
+
+
+def import_image(cluster: Cluster, archive: Path) -> None:
+    """Gives containerd the images of a `docker save` archive."""
+    cluster.run("ctr", "--namespace=k8s.io", "images", "import", str(archive))

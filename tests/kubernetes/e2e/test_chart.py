@@ -1,0 +1,135 @@
+"""The chart on a real node: what the exporter says is what Kubernetes says."""
+
+import json
+
+import pytest
+
+from tests.kubernetes.e2e.cluster import eventually
+from tests.kubernetes.e2e.exporter import NAMESPACE, Exporter, Labels
+from tests.kubernetes.e2e.prometheus import Prometheus
+from tests.kubernetes.e2e.settings import NODE_NAME
+from tests.kubernetes.e2e.workloads import Running
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+
+
+def test_the_daemonset_is_ready(installed: Exporter) -> None:
+    (daemonset,) = installed.cluster.get("daemonsets", f"--namespace={NAMESPACE}")["items"]
+    assert daemonset["status"]["numberReady"] == daemonset["status"]["desiredNumberScheduled"] == 1
+
+
+def test_every_source_that_this_node_has_is_read(installed: Exporter) -> None:
+    known = {"topology", "gpus", "processes", "cgroups", "threads", "memory", "kubelet"}
+    assert eventually(lambda: _sources_down(installed, known)) == set()
+
+
+def _sources_down(installed: Exporter, known: set[str]) -> set[str]:
+    up = {labels["source"]: value for labels, value in installed.samples("numa_exporter_source_up")}
+    assert known <= up.keys()
+    return {source for source, value in up.items() if value != 1}
+
+
+def test_workloads_are_the_containers_that_kubernetes_gave_gpus(installed: Exporter, running: list[Running]) -> None:
+    with_gpus = [container for container in running if container.gpus]
+    expected = [
+        container.labels
+        | {
+            "pod_uid": container.pod_uid,
+            "container_id": container.container_id,
+            "qos_class": container.qos_class,
+            "runtime": "containerd",
+        }
+        for container in with_gpus
+    ]
+    eventually(lambda: _same(installed.samples("numa_workload_info"), expected))
+    assert {container.qos_class for container in with_gpus} == {"Guaranteed", "Burstable"}
+
+
+def test_who_holds_a_gpu_is_whom_the_kubelet_gave_it_to(installed: Exporter, running: list[Running]) -> None:
+    expected = {(uuid, container.pod, container.container) for container in running for uuid in container.gpus}
+
+    def look() -> None:
+        samples = installed.samples("numa_gpu_workload_info")
+        assert {(labels["uuid"], labels["pod"], labels["container"]) for labels, _ in samples} == expected
+        assert {(labels["role"], labels["evidence"]) for labels, _ in samples} == {("main", "nvml")}
+
+    eventually(look)
+
+
+def test_granted_gpus(installed: Exporter, running: list[Running]) -> None:
+    allocated = frozenset[str]().union(*(container.gpus for container in running))
+    assert len(allocated) == 3
+
+    def look() -> None:
+        granted = {labels["uuid"]: value for labels, value in installed.samples("numa_gpu_granted")}
+        assert len(granted) == 4
+        assert {uuid for uuid, value in granted.items() if value == 1} == allocated
+
+    eventually(look)
+
+
+def test_granted_cpus_are_those_that_only_the_guaranteed_container_may_use(
+    installed: Exporter, running: list[Running]
+) -> None:
+    (guaranteed,) = (container for container in running if container.qos_class == "Guaranteed")
+    others = [container for container in running if container is not guaranteed]
+    assert all(guaranteed.cpus.isdisjoint(container.cpus) for container in others)
+    expected = [guaranteed.labels | {"numa_node": "0"}]
+
+    def look() -> None:
+        samples = installed.samples("numa_workload_granted_cpus")
+        _same(samples, expected)
+        assert sum(value for _, value in samples) == len(guaranteed.cpus)
+
+    eventually(look)
+
+
+def test_a_container_may_use_the_cpus_that_it_sees(installed: Exporter, running: list[Running]) -> None:
+    expected = {(container.pod, container.container): len(container.cpus) for container in running if container.gpus}
+
+    def look() -> None:
+        for metric in ("numa_rank_allowed_cpus", "numa_workload_cpuset_cpus"):
+            allowed: dict[tuple[str, str], float] = {}
+            for labels, value in installed.samples(metric):
+                key = labels["pod"], labels["container"]
+                allowed[key] = allowed.get(key, 0) + value
+            assert allowed == expected, metric
+
+    eventually(look)
+
+
+def test_the_policies_are_those_of_configz(installed: Exporter) -> None:
+    answer = json.loads(installed.cluster.kubectl("get", f"--raw=/api/v1/nodes/{NODE_NAME}/proxy/configz"))
+    configuration = answer["kubeletconfig"]
+
+    def look() -> None:
+        ((labels, _),) = installed.samples("numa_kubelet_policy_info")
+        assert labels["cpu_manager"] == configuration["cpuManagerPolicy"] == "static"
+        assert labels["topology_manager"] == configuration["topologyManagerPolicy"] == "single-numa-node"
+
+    eventually(look)
+
+
+def test_prometheus_finds_it_and_names_the_machine(scraped: Prometheus, running: list[Running]) -> None:
+    eventually(lambda: _same(scraped.query("up == 1"), [{"job": "numa-exporter", "node": NODE_NAME}]))
+    expected = [container.labels | {"node": NODE_NAME} for container in running if container.gpus]
+    eventually(lambda: _same(scraped.query("numa_workload_info"), expected))
+
+
+def test_series_of_the_machine_do_not_carry_the_exporters_own_pod(scraped: Prometheus) -> None:
+    series = eventually(lambda: _some(scraped.query("numa_node_info")))
+    assert all(labels["node"] == NODE_NAME for labels in series)
+    assert not any({"namespace", "pod", "container", "exported_pod"} & labels.keys() for labels in series)
+
+
+def _same(found: list[Labels] | list[tuple[Labels, float]], expected: list[Labels]) -> None:
+    """The same series, each with at least the expected labels."""
+    labels = [series if isinstance(series, dict) else series[0] for series in found]
+    assert len(labels) == len(expected), labels
+    for wanted in expected:
+        assert any(wanted.items() <= series.items() for series in labels), (wanted, labels)
+
+
+def _some(found: list[Labels]) -> list[Labels]:
+    assert found
+    return found
