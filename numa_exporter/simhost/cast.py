@@ -102,11 +102,11 @@ def _waves(age: float, phase: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incarnation:
-    """One life of a workload: its names, cgroup and processes, from ``started`` to ``ended``."""
+    """One life of a workload: its names, cgroup and processes, from ``began`` to ``ended``."""
 
     workload: Workload
     life: Life
-    started: float
+    began: float
     ended: float
     pod: str
     pod_uid: str
@@ -116,7 +116,7 @@ class Incarnation:
     tasks: tuple[Task, ...]
 
     def alive(self, now: float) -> bool:
-        return self.started <= now < self.ended
+        return self.began <= now < self.ended
 
 
 class Cast:
@@ -162,9 +162,9 @@ class Cast:
     def busy_seconds(self, node: int, now: float) -> float:
         """CPU seconds that all workloads spent on a node so far, those that ended included."""
         return sum(
-            task.thread_seconds(number, min(now, one.ended))
+            task.thread_seconds(number, min(now, one.ended)) - task.thread_seconds(number, one.began)
             for one in self.incarnations
-            if one.started <= now
+            if one.began <= now
             for task in one.tasks
             for number in range(task.busy)
             if task.node_of_thread(number) == node
@@ -176,7 +176,13 @@ class Cast:
 
     def _incarnation(self, number: int, workload: Workload, turn: int) -> Incarnation:
         life = workload.life[turn]
-        after = workload.life[turn + 1].at - DOWNTIME if turn + 1 < len(workload.life) else math.inf
+        after = math.inf
+        if turn + 1 < len(workload.life):
+            then = workload.life[turn + 1]
+            after = then.at - DOWNTIME if then.restart else then.at
+        # Who was not restarted keeps the names, PIDs and start times of the life in which it was started.
+        turn = max(other for other in range(turn + 1) if workload.life[other].restart)
+        started = workload.life[turn].at
         words = (workload.namespace, workload.name, workload.unit)
         uid = self._names.uuid("pod", *words, turn)
         container = self._names.digest("container", *words, turn)
@@ -187,7 +193,7 @@ class Cast:
             pid=first,
             parent=1,
             comm=workload.server,
-            started=life.at,
+            started=started,
             cgroup=cgroup,
             allowed=cpus,
             nodes=self._nodes(cpus),
@@ -200,7 +206,7 @@ class Cast:
         return Incarnation(
             workload=workload,
             life=life,
-            started=life.at,
+            began=life.at,
             ended=min(after, math.inf if life.until is None else life.until),
             pod=self._pod(workload, turn),
             pod_uid=uid,
@@ -223,7 +229,7 @@ class Cast:
             pid=server.pid + PIDS_A_PROCESS * (order + 1),
             parent=server.pid,
             comm=f"{workload.worker}_TP{order}"[:15] if len(workload.gpus) > 1 else workload.worker[:15],
-            started=life.at + 6 + order,
+            started=server.started + 6 + order,
             cgroup=server.cgroup,
             allowed=allowed,
             nodes=nodes,

@@ -55,9 +55,9 @@ def moving(layout: Layout, cast: Cast, now: float) -> Answers:
 def _busy(gpu: SimulatedGpu, cast: Cast, now: float) -> float:
     """CPU seconds of the ranks that ever held the GPU."""
     return sum(
-        task.seconds(min(now, one.ended))
+        task.seconds(min(now, one.ended)) - task.seconds(one.began)
         for one in cast.incarnations
-        if one.started <= now
+        if one.began <= now
         for task in one.tasks
         if task.gpu == gpu.index
     )

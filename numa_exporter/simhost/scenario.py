@@ -15,7 +15,8 @@ from numa_exporter.simhost.keys import ScenarioError, key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """A workload from one start to the next, or ``until`` it ends.
+    """A workload from one start to the next, or ``until`` it ends. ``restart`` false: the processes live on, only where
+    they are allowed, run and have their pages changes.
 
     ``cpus`` is the container's cpuset: all, home, far, or kernel list text. ``bound``: threads and memory policy of
     each rank are bound to its home node or to the far one. ``remote_memory`` and ``remote_cpu``: the shares that lie
@@ -24,6 +25,7 @@ class Life:
     """
 
     at: float = key(keys.moment)
+    restart: bool = key(keys.flag, True)
     until: float | None = key(keys.moment, None)
     cpus: str = key(keys.words, "all")
     bound: str = key(keys.words, "")
@@ -144,6 +146,8 @@ def _check(scenario: Scenario, path: str) -> None:
         starts = [life.at for life in workload.life]
         if starts != sorted(set(starts)):
             raise ScenarioError(f"{where}.life: expected one after the other")
+        if workload.life and not workload.life[0].restart:
+            raise ScenarioError(f"{where}.life[0].restart: what never started cannot live on")
         for life in workload.life:
             if life.bound not in ("", "home", "far"):
                 raise ScenarioError(f"{where}.life.bound: expected home or far, found {life.bound!r}")
