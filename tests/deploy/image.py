@@ -54,7 +54,7 @@ def _make_base(home: Path) -> None:
     store = Store(home)
     with tempfile.TemporaryDirectory(prefix="numa-base-") as scratch:
         root = Path(scratch, "root")
-        mirror = dict((suffix, address) for address, suffix in mirrors())[""]
+        mirror = {suffix: address for address, suffix in mirrors()}[""]
         options = ("--variant=minbase", f"--include={BASE_PACKAGES}")
         subprocess.run(["debootstrap", *options, BASE_RELEASE, root, mirror], check=True, stdout=subprocess.DEVNULL)
         shutil.rmtree(root / "var" / "cache" / "apt" / "archives")
