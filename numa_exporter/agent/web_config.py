@@ -78,7 +78,7 @@ def load(path: str) -> WebConfig:
         try:
             told = yaml.safe_load(file) or {}
         except yaml.YAMLError as error:
-            raise WebConfigError(f"{path}: not YAML: {error}") from error
+            raise WebConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     sections = _mapping(path, "the file", told)
     _only(path, "the file", sections, {"tls_server_config", "basic_auth_users"})
     users = _mapping(path, "basic_auth_users", sections.get("basic_auth_users") or {})

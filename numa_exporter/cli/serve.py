@@ -129,7 +129,9 @@ async def _serve(loop: Loop, host: str | None, port: int, config: WebConfig, nvm
         runner, bound = await web.start(loop, host, port, config)
     except OSError as error:
         where = f"{host or ''}:{port}"
-        raise UsageError(f"--web.listen-address: {where}: {os.strerror(error.errno or 0)}") from error
+        # asyncio puts its own words around the kernel's, and a name that is not found has a number of its own.
+        said = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise UsageError(f"--web.listen-address: {where}: {said}") from error
     scheme = "https" if config.tls else "http"
     url = f"{scheme}://{'localhost' if host in (None, '0.0.0.0', '::') else host}:{bound}"
     log.info("listening", extra={"address": url, "version": __version__, "pid": os.getpid()})
