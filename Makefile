@@ -6,13 +6,16 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test unit lab lint bench docs proto tools clean
+.PHONY: help run demo dashboards test unit lab lint bench docs proto tools clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: $(VENV)/.run ## serve this host on :10062
 	$(BIN)/numa-exporter serve
+
+demo: $(VENV)/.run ## a simulated machine where a placement drifts, with Prometheus and Alertmanager if installed
+	$(BIN)/python -m deploy.demo
 
 test: $(VENV)/.test tools lint ## everything that proves the tree (as root it installs Debian's test tools)
 	$(PYTEST) -n 2 --dist loadgroup
@@ -37,6 +40,9 @@ docs: $(VENV)/.test ## print docs/metrics.md, docs/findings.md and docs/flags.md
 proto: $(VENV)/.test ## print the stubs of the kubelet's PodResources API from its .proto
 	$(BIN)/python -m pip install --quiet --editable '.[proto]'
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. numa_exporter/formats/podresources.proto
+
+dashboards: $(VENV)/.test ## print grafana/*.json from code
+	$(BIN)/python grafana/build.py
 
 tools:
 	@tests/tools.sh

@@ -1,0 +1,103 @@
+"""Prometheus and Alertmanager on loopback, as Debian packages them, for the demo and for tests."""
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+PROMETHEUS = "prometheus"
+ALERTMANAGER = "prometheus-alertmanager"  # Debian's name for it
+
+
+def installed() -> bool:
+    return all(map(shutil.which, (PROMETHEUS, "promtool", ALERTMANAGER)))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+class Server:
+    """A program that listens on loopback; a context manager that ends it."""
+
+    def __init__(self, command: Sequence[str], port: int, log: Path) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self._command = command
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "Server":
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(20)
+
+    def wait(self, path: str = "/-/ready", seconds: float = 60) -> None:
+        """Until it answers; RuntimeError with the end of its log where it ends or is too late."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if self._process is not None and self._process.poll() is not None:
+                break
+            try:
+                with urllib.request.urlopen(self.url + path, timeout=5):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        raise RuntimeError(f"{self._command[0]} does not answer at {self.url}: {self._log.read_text()[-2000:]}")
+
+    def get(self, path: str, **parameters: str | float) -> Any:
+        """The JSON behind a path; an error's own JSON where the server refuses."""
+        query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
+        try:
+            with urllib.request.urlopen(f"{self.url}{path}{query}", timeout=60) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            return json.load(error)
+
+
+def prometheus(config: Path, data: Path, port: int) -> Server:
+    command = [
+        PROMETHEUS,
+        f"--config.file={config}",
+        f"--storage.tsdb.path={data}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--storage.tsdb.retention.time=30d",
+        "--web.enable-lifecycle",
+        "--log.level=warn",
+    ]
+    return Server(command, port, data.parent / "prometheus.log")
+
+
+def alertmanager(config: Path, data: Path, port: int) -> Server:
+    command = [
+        ALERTMANAGER,
+        f"--config.file={config}",
+        f"--storage.path={data}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--cluster.listen-address=",
+        "--log.level=warn",
+    ]
+    return Server(command, port, data.parent / "alertmanager.log")
