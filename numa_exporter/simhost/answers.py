@@ -38,5 +38,6 @@ def refusal(question: Question, standing: Mapping[Question, Answer]) -> Answer:
     door, key = question
     if question in standing:
         return standing[question]
-    process = key.startswith("/proc/") and key[6:7].isdigit()
-    return GONE if door != "nvml" and process else ABSENT
+    # A kernel without PAGEMAP_SCAN: sampling asks move_pages alone.
+    process = door != "pagemap" and key.startswith("/proc/") and key[6:7].isdigit()
+    return GONE if process else ABSENT

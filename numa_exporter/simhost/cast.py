@@ -159,6 +159,12 @@ class Cast:
     def alive(self, now: float) -> Iterator[Incarnation]:
         return (one for one in self.incarnations if one.alive(now))
 
+    def tasks(self, now: float) -> Iterator[Task]:
+        """Every process that there is, observers first."""
+        yield from self.observers
+        for one in self.alive(now):
+            yield from (task for task in one.tasks if task.started <= now)
+
     def busy_seconds(self, node: int, now: float) -> float:
         """CPU seconds that all workloads spent on a node so far, those that ended included."""
         return sum(

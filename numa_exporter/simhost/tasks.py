@@ -21,7 +21,7 @@ _DEVICES = {"nvidiactl": (195, 255), "nvidia-uvm": (510, 0)}
 def answers(layout: Layout, cast: Cast, now: float) -> Answers:
     """All of /proc that belongs to processes, at one moment."""
     found = Answers()
-    tasks = [*cast.observers, *(task for one in cast.alive(now) for task in one.tasks if task.started <= now)]
+    tasks = list(cast.tasks(now))
     found.listing("/proc", ["1", "2", "self", *(str(task.pid) for task in tasks)])
     found.file("/proc/1/stat", _stat(1, "systemd", 0, -UPTIME, 0.0, 1, 0))
     found.file("/proc/2/stat", _stat(2, "kthreadd", 0, -UPTIME, 0.0, 1, 0, flags=0x00200000))

@@ -1,12 +1,13 @@
 """A scenario as a recording without an end: each frame is made when somebody opens it."""
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import overload
 
 from numa_exporter import __version__
 from numa_exporter.model.recording import Answer, Frame, Question, Recording
 from numa_exporter.simhost import containers, drivers, hardware, pages, tasks
-from numa_exporter.simhost.answers import Answers, refusal
+from numa_exporter.simhost.answers import GONE, Answers, refusal
 from numa_exporter.simhost.cast import Cast
 from numa_exporter.simhost.layout import Layout
 from numa_exporter.simhost.names import Names
@@ -53,17 +54,19 @@ class _Moment(Answers):
             return int(self._simulation.names.digest("seed", key, self._now)[:15], 16)
         if door == "pages":
             return self._pages(key)
+        if door == "environ":
+            return None  # not set
         return refusal(question, self._simulation.standing)
 
     def _pages(self, key: str) -> Answer:
-        path, *addresses = key.split()
+        path, *steps = key.split()
+        # Differences, in units of 4 KiB (sources/recorded_pages.py:nodes_key).
+        addresses = [unit << 12 for unit in accumulate(int(step, 16) for step in steps)]
         pid = int(path.split("/")[2])
-        for one in self._simulation.cast.alive(self._now):
-            for task in one.tasks:
-                if task.pid == pid:
-                    mapped = pages.mappings(task, self._now)
-                    return pages.page_nodes(mapped, [int(address, 16) for address in addresses])
-        return refusal(("pages", path), {})
+        if pid == 0:  # a reader that tries the call on itself
+            return [0] * len(addresses)
+        task = next((task for task in self._simulation.cast.tasks(self._now) if task.pid == pid), None)
+        return GONE if task is None else pages.page_nodes(pages.mappings(task, self._now), addresses)
 
 
 class Timeline(Sequence[Frame]):
