@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import Literal
 
+from numa_exporter.model.estimate import Part, half_width
 from numa_exporter.model.ids import Backing, ProcessKey
 from numa_exporter.model.processes import ClassEstimate, MappedMemory
 from numa_exporter.placement.locality import Localities
@@ -91,23 +91,22 @@ def share_of(pieces: Iterable[Piece], localities: Localities) -> Share:
 
 
 def _half_width(parts: Sequence[tuple[int, int, Piece]], considered: int) -> float | None:
-    """sampler.md: 1.96 √Σ f²p̃(1-p̃)/(n+4) + |p̃-p|, with p̃ = (pn+2)/(n+4) and f the class's share of the bytes.
+    """The half-width of the remote share; None where a class was sampled but its sample size is not known.
 
-    A walked class has no error. None where a class was sampled but its sample size is not known.
+    A piece that is part of its class (one segment of shared memory, or without the pages on the rank's own GPUs) rests
+    on that part of the class's sample.
     """
-    variance, shift = 0.0, 0.0
+    kinds = []
     for bytes_, remote, piece in parts:
-        if not bytes_ or piece.estimate is None:
+        if not bytes_:
             continue
-        if piece.estimate.effective_samples <= 0:
-            return None
-        # The pages on the rank's own GPUs left the denominator, and their probes with them.
-        n = piece.estimate.effective_samples * bytes_ / max(bytes_, sum(piece.by_node.values()))
-        p, f = remote / bytes_, bytes_ / considered
-        adjusted = (p * n + 2) / (n + 4)
-        variance += f * f * adjusted * (1 - adjusted) / (n + 4)
-        shift += f * (adjusted - p)
-    return 1.96 * sqrt(variance) + abs(shift)
+        effective = None
+        if piece.estimate is not None:
+            if piece.estimate.effective_samples <= 0:
+                return None
+            effective = piece.estimate.effective_samples * bytes_ / max(bytes_, piece.estimate.resident_bytes)
+        kinds.append(Part(bytes_ / considered, remote / bytes_, effective))
+    return half_width(kinds)
 
 
 def _considered(piece: Piece, localities: Localities) -> int:

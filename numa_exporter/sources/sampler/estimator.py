@@ -68,7 +68,6 @@ def _withheld(found: float, width: float, tallies: Mapping[Backing, Tally], resi
         return f"the shares by node are known to ±{100 * min(width, 1.0):.0f} points only"
     error = sqrt(sum(tally.error**2 for tally in tallies.values()))
     if abs(found - resident.pages) > _SIGMAS * error + _TOTAL_SLACK * resident.pages:
-        return (
-            f"{100 * found / max(1, resident.pages):.0f} % of the resident pages were found: the sample is blind here"
-        )
+        part = found / max(1, resident.pages)
+        return f"the sample stands for {100 * part:.0f} % of the resident pages"
     return None

@@ -1,0 +1,87 @@
+"""Windows: pages by jittered ranks, variance from neighbours, a length that finds itself."""
+
+from collections import Counter
+from random import Random
+from statistics import fmean, pstdev
+
+import pytest
+
+from numa_exporter.sources.sampler import windows
+from numa_exporter.sources.sampler.windows import Windows
+from tests.bench.sampler_scenarios import islands
+from tests.bench.sampler_worlds import GIB, TIB, ByName, Extents, Scattered, Stride
+
+
+def island_world(seed: int) -> Extents:
+    return Extents({"anon": [(0, TIB // 4)]}, islands(Random(seed), TIB // 4, 0.02), {"anon": ByName(seed)}, scans=True)
+
+
+def test_ranks_have_equal_chances_and_none_comes_twice() -> None:
+    counts: Counter[int] = Counter()
+    for seed in range(3000):
+        ranks = windows._ranks(9, Random(seed))
+        assert len(ranks) == windows.ASKED and ranks == sorted(ranks)
+        counts.update(ranks)
+    assert all(abs(counts[rank] - 2000) < 4 * 30 for rank in range(9))
+    assert windows._ranks(3, Random(1)) == [0, 1, 2]
+    assert windows._ranks(0, Random(1)) == []
+
+
+def test_pages_at_ranks_of_ranges() -> None:
+    assert windows._pages_at([(10, 12), (20, 21), (30, 40)], [0, 1, 2, 3, 12]) == [10, 11, 20, 30, 39]
+
+
+def test_total_and_shares_are_unbiased_on_islands() -> None:
+    totals, shares, effective = [], [], []
+    for seed in range(20):
+        world, rng, found = island_world(seed), Random(seed), Windows()
+        for _ in range(3):
+            tally = found.look(world, world.frame()["anon"], rng)
+        truth = world.truth()["anon"]
+        totals.append(tally.pages / sum(truth.values()) - 1)
+        shares.append(tally.by_node[1] / tally.pages - truth[1] / sum(truth.values()))
+        effective.append(tally.effective)
+    for errors in (totals, shares):
+        assert abs(fmean(errors)) < 3 * pstdev(errors) / 20**0.5
+    # The spread is what the effective samples promise: √(p(1-p)/n) with p near 0.35.
+    assert pstdev(shares) == pytest.approx((0.35 * 0.65 / fmean(effective)) ** 0.5, rel=0.35)
+
+
+def test_the_length_settles_at_a_few_ranges_a_window() -> None:
+    world, found, rng = Scattered(3, TIB, in_256=3, scans=True), Windows(), Random(3)
+    for _ in range(4):
+        found.look(world, world.frame()["anon"], rng)
+    assert found._length == 512  # 6 single pages on average
+    world_of_islands, found = island_world(3), Windows()
+    for _ in range(4):
+        found.look(world_of_islands, [(0, TIB // 4)], rng)
+    assert 400 < found._pages < 2500
+
+
+def test_too_few_windows_with_pages_know_nothing() -> None:
+    world = Extents({"anon": [(0, TIB)]}, islands(Random(1), TIB, 0.00001), {"anon": ByName(1)}, scans=True)
+    assert Windows().look(world, world.frame()["anon"], Random(1)).effective == 0.0
+
+
+def test_nodes_that_alternate_within_an_island_do_not_hide_that_islands_alternate_between_sockets() -> None:
+    """Islands lie on nodes 0 and 1, or on 2 and 3, page by page: a socket's share is known by islands only."""
+
+    class TwoSockets(ByName):
+        def node(self, page: int, name: int) -> int:
+            return 2 * super().node(page, name) + page % 2
+
+        def count(self, extent: object) -> dict[int, float]:
+            return {0: 1, 1: 1}  # not asked for here
+
+    world = Extents({"anon": [(0, TIB // 4)]}, islands(Random(2), TIB // 4, 0.02), {"anon": TwoSockets(2)}, scans=True)
+    found, rng = Windows(), Random(2)
+    tally = max((found.look(world, world.frame()["anon"], rng) for _ in range(3)), key=lambda one: one.effective)
+    hits = sum(len(hit.pages) for hit in tally.hits)
+    assert tally.effective < hits / 2
+
+
+def test_one_node_only() -> None:
+    world = Extents({"anon": [(0, 64 * GIB)]}, islands(Random(1), 64 * GIB, 0.05), {"anon": Stride(1, 1)}, scans=True)
+    tally = Windows().look(world, world.frame()["anon"], Random(1))
+    carriers = sum(bool(hit.pages) for hit in tally.hits)
+    assert 30 <= tally.effective <= carriers * 1.01
