@@ -110,7 +110,7 @@ class Pipeline:
     def read(self, name: str, sample: Sample) -> Reading:
         """One reading, in the source's own thread. Never raises what a reader may raise."""
         channel = self.channels[name]
-        began = self.host.now(name)
+        began = self.host.now(f"{name}.begin")  # the readers have labels of their own
         outcome: Outcome[Any]
         try:
             outcome = channel.reader.read(self.host, sample)

@@ -33,6 +33,8 @@ def run(args: argparse.Namespace) -> int:
     folder = os.path.dirname(os.path.abspath(args.output))
     if not os.access(folder, os.W_OK):
         raise UsageError(f"--output: {folder}: cannot be written")
+    if os.path.exists(args.output) and not os.path.isfile(args.output):
+        raise UsageError(f"--output: {args.output}: not a regular file, and would be replaced by one")
     opened = flags.open_host(args)
     recorder = RecordingHost(opened.host)
     report = take(args, replace(opened, host=recorder, step=_both(recorder, opened)))

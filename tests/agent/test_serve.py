@@ -182,12 +182,7 @@ def test_an_ordinary_user_sees_all_that_needs_no_capability(
     tmp_path: Path, nvml_shim: NvmlShim, workload: "subprocess.Popen[str]"
 ) -> None:
     nvml_shim.write(*one_gpu(workload.pid))
-    for folder in (nvml_shim.library.parent, tmp_path):
-        for each in (folder, *folder.parents):
-            if each.owner() == "root" and str(each).startswith("/tmp/"):
-                each.chmod(each.stat().st_mode | 0o055)
-    nvml_shim.log.touch()
-    nvml_shim.log.chmod(0o666)
+    nvml_shim.open_to_all()
     with serving(tmp_path, environment=nvml_shim.environment, command=NOBODY) as agent:
         agent.wait_until(lambda: agent.up("memory") == 0, "the failure")
         assert [agent.up(name) for name in ("topology", "gpus", "processes", "cgroups", "threads")] == [1] * 5
