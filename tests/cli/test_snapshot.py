@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from numa_exporter.bundle.archive import pack
 from numa_exporter.model.recording import Recording
+from numa_exporter.sources.memory import YOUNGEST
 from tests.agent.agent_process import COMMAND, NOBODY
 from tests.agent.tree import GPU, NODE1_MEMINFO, files, make_hang, plant
 from tests.conftest import REPOSITORY
@@ -71,13 +73,14 @@ def take(tmp_path: Path) -> Take:
     return snapshot
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def engine() -> Iterator["subprocess.Popen[str]"]:
-    """A process with memory of every kind."""
+    """A process with memory of every kind, old enough for its pages to be looked at."""
     with subprocess.Popen(
         [sys.executable, victim.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        time.sleep(YOUNGEST + 1)
         yield process
         process.kill()
 
