@@ -1,15 +1,17 @@
 """Fixtures: helm of both majors, and what a program that cannot be had means."""
 
+import ctypes.util
 import os
 import platform
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.deploy import tools
 from tests.deploy.chart import Helm, Object
+from tests.permissions import Scene, scene
 
 
 def unavailable(reason: str) -> None:
@@ -52,3 +54,20 @@ def rendered(helm: Helm) -> list[Object]:
 @pytest.fixture(scope="session")
 def checkov() -> Path:
     return fetched(tools.checkov, "checkov")
+
+
+@pytest.fixture(scope="session")
+def someone(need_tool: Callable[[str, str], str]) -> Iterator[Scene]:
+    """A process of another user that holds a GPU. Its tests share an xdist_group: it takes ten seconds to be of age."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become somebody else")
+    need_tool("gcc", "gcc")
+    need_tool("setpriv", "util-linux")
+    with scene() as at:
+        yield at
+
+
+@pytest.fixture(scope="session")
+def libseccomp() -> None:
+    if ctypes.util.find_library("seccomp") is None:
+        unavailable("needs libseccomp.so.2 (Debian package libseccomp2)")
