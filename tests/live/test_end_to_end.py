@@ -89,8 +89,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory, nvml_library: Callable[..., 
 
 @pytest.fixture(scope="module")
 def found(scene: Scene) -> Any:
-    before = psutil.virtual_memory().total
-    return {**scene.report(), "totals": (before, psutil.virtual_memory().total)}
+    return scene.report()
 
 
 @pytest.fixture
@@ -110,9 +109,20 @@ def test_the_machine_is_lscpus(found: Any, need_tool: NeedTool) -> None:
         own = {row["cpu"] for row in told["cpus"] if row["node"] == node["id"]}
         assert own == _cpus(node["cpus"])
         assert {row["socket"] for row in told["cpus"] if row["cpu"] in own} == {node["socket"]}
-    memory = sum(node["memory_bytes"] for node in found["machine"]["nodes"])
-    # A guest's memory may grow and shrink meanwhile.
-    assert 0.98 * min(found["totals"]) <= memory <= 1.02 * max(found["totals"])
+
+
+def test_node_memory_is_numactls(scene: Scene, need_tool: NeedTool) -> None:
+    numactl = need_tool("numactl", "numactl")
+
+    def sizes() -> dict[int, int]:
+        told = subprocess.run([numactl, "-H"], capture_output=True, text=True, check=True).stdout
+        return {int(node): int(size) for node, size in re.findall(r"node (\d+) size: (\d+) MB", told)}
+
+    before, found, after = sizes(), scene.report("--looks", "1"), sizes()
+    for node in found["machine"]["nodes"]:
+        # A guest's memory may grow and shrink meanwhile.
+        low, *_, high = sorted((before[node["id"]], after[node["id"]]))
+        assert low <= node["memory_bytes"] // MIB <= high
 
 
 def _cpus(text: str) -> set[int]:
