@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo dashboards test unit lab lint bench docs proto tools clean
+.PHONY: help run demo dashboards test unit lab image-test lint bench docs proto lock tools clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,13 +18,17 @@ demo: $(VENV)/.run ## a simulated machine where a placement drifts, with Prometh
 	$(BIN)/python -m deploy.demo
 
 test: $(VENV)/.test tools lint ## everything that proves the tree (as root it installs Debian's test tools)
-	$(PYTEST) -n 2 --dist loadgroup
+	$(PYTEST) -n 2 --dist loadgroup -m "not image"
 
 unit: $(VENV)/.test ## the fast tests: no virtual machine, no browser, no servers
 	$(PYTEST) -m "not lab and not real and not browser" -n 2
 
 lab: $(VENV)/.test tools ## the virtual NUMA machines alone
 	$(PYTEST) tests/lab -m lab
+
+image-test: $(VENV)/.test ## build the image with buildah and run it by podman with the DaemonSet's rights (root)
+	@tests/tools.sh tests/apt-packages tests/apt-packages-image
+	$(PYTEST) tests/deploy -m image
 
 lint: $(VENV)/.test ## ruff and mypy --strict
 	$(BIN)/ruff check .
@@ -40,6 +44,9 @@ docs: $(VENV)/.test ## print docs/metrics.md, docs/findings.md and docs/flags.md
 proto: $(VENV)/.test ## print the stubs of the kubelet's PodResources API from its .proto
 	$(BIN)/python -m pip install --quiet --editable '.[proto]'
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. numa_exporter/formats/podresources.proto
+
+lock: $(VENV)/.test ## print requirements.lock, what the image installs, from pyproject.toml
+	deploy/lock.sh $(BIN)/python
 
 dashboards: $(VENV)/.test ## print grafana/*.json from code
 	$(BIN)/python grafana/build.py
@@ -58,5 +65,5 @@ $(VENV)/.run: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[test,lint,browser]'
+	$(BIN)/python -m pip install --quiet --editable '.[test,lint,browser,deploy]'
 	@touch $@ $(VENV)/.run

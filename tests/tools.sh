@@ -1,9 +1,11 @@
 #!/bin/sh
 # Installs the Debian packages that the tests compare us with, where we may; else says which are missing.
+# tools.sh [LIST...]: lists of packages beside apt-packages.
 # Tests that want a missing one are skipped on a user's machine and fail under CI.
 set -eu
 
-packages=$(sed 's/#.*//' "$(dirname "$0")/apt-packages")
+[ $# -gt 0 ] || set -- "$(dirname "$0")/apt-packages"
+packages=$(sed 's/#.*//' "$@")
 missing=
 for package in $packages; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"
