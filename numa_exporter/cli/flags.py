@@ -176,7 +176,8 @@ def _roots(args: argparse.Namespace) -> Roots:
 
 def _driver_roots(rootfs: str) -> tuple[str, ...]:
     # The GPU Operator's driver container keeps libnvidia-ml below its own root; a plain pod has none at all.
-    return tuple(rootfs.rstrip("/") + root for root in ("", "/run/nvidia/driver", "/home/kubernetes/bin/nvidia"))
+    of_host = tuple(rootfs.rstrip("/") + root for root in ("", "/run/nvidia/driver", "/home/kubernetes/bin/nvidia"))
+    return (*of_host, "/driver-root")  # where the chart mounts nvml.driverRoot
 
 
 def settings(args: argparse.Namespace, recorded: Mapping[str, Json], *, every_look: bool = False) -> Settings:
