@@ -1,0 +1,139 @@
+"""report: what a person reads, and its exit status."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from numa_exporter.cli.main import main
+from numa_exporter.cli.report import _only, status
+from numa_exporter.cli.report_text import Style, columns, gib, render
+from numa_exporter.cli.summary import one_line
+from numa_exporter.model.health import Failure, SourceHealth
+from numa_exporter.model.report import Report
+from tests.agent.tree import NODE1_MEMINFO, plant
+from tests.builders import GIB, container, sample, single_node, task, two_socket
+from tests.metrics.scenes import report
+
+FAR = {"anon": {0: GIB, 1: 7 * GIB}}
+NEAR = {"anon": {0: 8 * GIB}}
+
+
+def watched(mapped: dict[str, dict[int, int]], minutes: int = 12) -> Report:
+    """An engine on GPU-0, used to its CPUs, for so long."""
+    return report(
+        *(
+            sample(two_socket(), task(1, gpus="GPU-0", mapped=mapped, cpu={0: 10.0 * look}), at=15.0 * look)  # type: ignore[arg-type]
+            for look in range(4 * minutes + 1)
+        )
+    )
+
+
+class TestStatus:
+    def test_nothing_wrong(self) -> None:
+        assert status(watched(NEAR), "warning") == 0
+
+    def test_a_warning(self) -> None:
+        assert status(watched(FAR), "warning") == 1
+
+    def test_too_few_looks_to_tell(self) -> None:
+        made = report(*(sample(two_socket(), task(1, gpus="GPU-0", cpu={0: 1.0}), at=5.0 * look) for look in range(3)))
+        assert status(made, "warning") == 2
+
+    def test_a_warning_weighs_more_than_a_doubt(self) -> None:
+        made = watched(FAR, minutes=4)
+        doubts = [told.not_judged for told in next(iter(made.verdicts.values())).values()]
+        assert "needs 5 min" in doubts
+        assert status(made, "warning") == 1
+
+    def test_one_node_and_no_gpu_are_clean(self) -> None:
+        assert status(report(sample(single_node(), task(1, gpus="GPU-0"))), "warning") == 0
+        assert status(report(sample(two_socket(0))), "warning") == 0
+
+    def test_info_only_where_it_is_asked_for(self) -> None:
+        made = report(sample(single_node()))
+        assert {finding.level for finding in made.findings} == {"info"}
+        assert (status(made, "warning"), status(made, "info")) == (0, 1)
+
+    def test_what_is_meant_to_be_so_is_nothing(self) -> None:
+        made = watched(FAR)
+        meant = tuple(replace(finding, suppressed="known") for finding in made.findings)
+        assert status(replace(made, findings=meant), "info") == 0
+
+    @pytest.mark.parametrize("missing", ["topology", "gpus"])
+    def test_a_machine_or_gpus_that_could_not_be_read(self, missing: str) -> None:
+        made = report(sample(two_socket(0), **{missing: None}))
+        assert status(made, "warning") == 2
+
+    def test_holders_that_could_not_be_read(self) -> None:
+        denied = SourceHealth(
+            name="processes", up=False, failure=Failure(word="denied", path="/proc/1/fd", detail=""), interval=15.0
+        )
+        for gpus, expected in ((2, 2), (0, 0)):
+            made = report(sample(two_socket(gpus), health={"processes": denied}))
+            assert status(made, "warning") == expected
+
+
+class TestText:
+    def test_the_table_and_what_to_do(self) -> None:
+        text = render(watched(FAR), Style())
+        assert re.search(r"^vllm\.service +0 +0 +0% +▲ 88% ", text, re.MULTILINE)
+        assert "\n▲ memory_remote\n" in text and "    do: " in text
+        assert "\033" not in text
+
+    def test_what_is_not_judged_says_why(self) -> None:
+        made = report(*(sample(two_socket(), task(1, gpus="GPU-0", cpu={0: 1.0}), at=5.0 * look) for look in range(3)))
+        assert "(not judged: needs 5 min)" in render(made, Style())
+
+    def test_gpus_that_nobody_answered_for_are_not_none(self) -> None:
+        stuck = SourceHealth(
+            name="gpus",
+            up=False,
+            failure=Failure(word="stuck", path="gpus", detail="no answer within 10 s"),
+            interval=30,
+        )
+        made = report(sample(two_socket(), gpus=None, health={"gpus": stuck}))
+        assert "The GPUs could not be read" in render(made, Style())
+        assert "source gpus: stuck: gpus: no answer within 10 s" in render(made, Style())
+        assert "GPUs unknown" in one_line(made)
+        assert "no GPU" in one_line(report(sample(two_socket(0))))
+
+    def test_colours_are_for_terminals(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Terminal:
+            def isatty(self) -> bool:
+                return True
+
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        assert Style.of(Terminal()).strong  # type: ignore[arg-type]
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert Style.of(Terminal()) == Style()  # type: ignore[arg-type]
+
+    def test_columns_are_aligned(self) -> None:
+        assert list(columns(("A", "LONG"), [("xxx", "y")], Style())) == ["A    LONG", "xxx  y"]
+
+    @pytest.mark.parametrize(("count", "text"), [(None, "-"), (5, "5 B"), (1 << 20, "1.0 MiB"), (3 << 39, "1.5 TiB")])
+    def test_bytes_as_people_say_them(self, count: int | None, text: str) -> None:
+        assert gib(count) == text
+
+
+def test_only_the_workload_of_a_process() -> None:
+    both = task(1, gpus="GPU-0", mapped={"anon": {0: GIB}}), task(2, gpus="GPU-1", cgroup=container("a"))
+    launcher = task(3, cgroup=container("a"), comm="bash")
+    made = report(sample(two_socket(), *both, launcher))
+    for pid, unit in ((1, "vllm.service"), (2, "a" * 12), (3, "a" * 12)):
+        (work,) = _only(made, pid).placement.workloads
+        assert work.key.unit == unit
+
+
+def test_a_tree_with_one_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = plant(tmp_path, {NODE1_MEMINFO: "nonsense\n"})
+    arguments = ["report", "--window", "10ms", "--looks", "2", "--path.rootfs", str(root)]
+    assert main(arguments) == 0
+    told = capsys.readouterr().out
+    assert f"source topology: garbled: {NODE1_MEMINFO}: " in told
+    assert main([*arguments, "--json", "--no-source.topology"]) == 2
+    assert json.loads(capsys.readouterr().out)["machine"] is None
+    assert main([*arguments, "--metrics", "--no-source.gpus"]) == 2
+    assert "numa_gpu_info" not in capsys.readouterr().out
