@@ -12,14 +12,37 @@ from numa_exporter.metrics.docs import markdown as metrics
 
 
 def flags() -> str:
-    """docs/flags.md: every verb's help, as argparse prints it at 100 columns."""
-    os.environ["COLUMNS"] = "100"
-    parts = ["# Flags\n\nPrinted from the parser by `make docs`; a test holds it fresh.\n"]
+    """docs/flags.md. Tables of our own: argparse prints help differently in each Python version."""
     top = parser()
     verbs = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
+    users: dict[tuple[str, str], list[str]] = {}
     for name, verb in verbs.choices.items():
-        parts.append(f"\n## {name}\n\n```\n{verb.format_help()}```\n")
+        for group in verb._action_groups:
+            rows = "".join(_row(action) for action in group._group_actions if action.dest != "help")
+            if rows:
+                users.setdefault((group.title or "", rows), []).append(name)
+    parts = ["# Flags\n\nPrinted from the parser by `make docs`; a test holds it fresh.\n"]
+    for verb in verbs._choices_actions:
+        parts.append(f"\n## {verb.dest}\n\n{verb.help}\n")
+        parts += [_table(title, rows) for (title, rows), names in users.items() if names == [verb.dest]]
+    parts.append("\n## Shared by several verbs\n")
+    parts += [_table(f"{title} ({', '.join(names)})", rows) for (title, rows), names in users.items() if len(names) > 1]
     return "".join(parts)
+
+
+def _table(title: str, rows: str) -> str:
+    return f"\n### {title}\n\n| flag | what it does |\n|---|---|\n{rows}"
+
+
+def _row(action: argparse.Action) -> str:
+    value = f" {action.metavar or '{' + ','.join(map(str, action.choices or ())) + '}'}" if action.nargs != 0 else ""
+    said = (action.help or "") % vars(action)
+    names = ", ".join(f"`{name}{value}`" for name in action.option_strings) or f"`{action.metavar or action.dest}`"
+    return f"| {_cell(names)} | {_cell(said)} |\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

@@ -35,9 +35,18 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
     """--web.*, --interval, --log.* and what else an agent needs that serves."""
     group = parser.add_argument_group("web")
     group.add_argument(
-        "--web.listen-address", dest="listen", default=":10062", metavar="[HOST]:PORT", help="(default: %(default)s)"
+        "--web.listen-address",
+        dest="listen",
+        default=":10062",
+        metavar="[HOST]:PORT",
+        help="where to listen (default: %(default)s)",
     )
-    group.add_argument("--web.config.file", dest="web_config", metavar="FILE", help="TLS and basic auth")
+    group.add_argument(
+        "--web.config.file",
+        dest="web_config",
+        metavar="FILE",
+        help="TLS and basic auth, in the format of exporter-toolkit",
+    )
     group.add_argument(
         "--web.page",
         dest="page",
