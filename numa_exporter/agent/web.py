@@ -37,7 +37,7 @@ def application(loop: Loop, access: Access | None) -> web.Application:
 
 async def metrics(request: web.Request) -> web.Response:
     published = _published(request)
-    if not wants_open_metrics(request.headers.get("Accept", "")):
+    if not wants_open_metrics(_header(request, "Accept")):
         return _answer(request, published.text)
     request.app[LOOP].open_metrics_asked()
     return _answer(request, published.open_metrics or published.text)
@@ -80,10 +80,15 @@ def _published(request: web.Request) -> Published:
 
 def _answer(request: web.Request, body: Body) -> web.Response:
     headers = {"Content-Type": body.content_type, "Vary": "Accept, Accept-Encoding", "Cache-Control": "no-store"}
-    if takes_gzip(request.headers.get("Accept-Encoding", "")):
+    if takes_gzip(_header(request, "Accept-Encoding")):
         headers["Content-Encoding"] = "gzip"
         return web.Response(body=body.gzipped, headers=headers)
     return web.Response(body=body.plain, headers=headers)
+
+
+def _header(request: web.Request, name: str) -> str:
+    """A list that came in several lines is one list."""
+    return ",".join(request.headers.getall(name, ()))
 
 
 async def start(loop: Loop, host: str | None, port: int, config: WebConfig) -> tuple[web.AppRunner, int]:

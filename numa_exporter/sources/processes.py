@@ -1,6 +1,5 @@
 """Processes: who holds a GPU, and who shares a container or pod with them (/proc/PID/{stat,cgroup,cpuset,fd})."""
 
-import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -36,13 +35,14 @@ class ProcessesReader:
     def __init__(self, descriptors: int | None = DESCRIPTORS_A_LOOK) -> None:
         self._scan = DescriptorScan(Guard(SCAN_DEADLINE), descriptors)
         self._table = ProcessTable()
-        self._last = _Last(gpus=Gpus(gpus=()), at=-math.inf)
+        self._gpus = Gpus(gpus=())
+        self._computed: dict[ProcessKey, float] = {}
 
     def read(self, host: Host, sample: Sample) -> Outcome[Processes]:
         failures = Failures()
         now = host.now("processes.look")
         own = task_stat.parse(host.read("/proc/self/stat"), "/proc/self/stat").pid
-        gpus = _without_contexts(self._last.gpus) if sample.gpus is None else sample.gpus
+        gpus = self._gpus = _without_contexts(self._gpus) if sample.gpus is None else sample.gpus
         if not gpus.gpus:  # nobody can hold what is not there
             return Outcome(value=Processes(processes=(), read_monotonic=now.monotonic))
         times = _Times.of(sample)
@@ -95,11 +95,9 @@ class ProcessesReader:
             for process in self._table
             if gpu_evidence.computes(evidence.get(process.key.pid, ()), nvml=gpus.nvml)
         )
-        if not _silent(gpus):
-            self._last = _Last(gpus=gpus, at=now, computing=found)
-        elif now - self._last.at <= BELIEVED_SECONDS:
-            return found | self._last.computing
-        return found
+        before = {key: seen for key, seen in self._computed.items() if now - seen <= BELIEVED_SECONDS}
+        self._computed = {**(before if _silent(gpus) else {}), **dict.fromkeys(found, now)}
+        return frozenset(self._computed)
 
     def _concerned(self, evidence: Evidence, computing: Container[ProcessKey]) -> list[LiveProcess]:
         """Holders, and the processes of the containers and pods in which one computes."""
@@ -132,15 +130,6 @@ class ProcessesReader:
             evidence=evidence,
             own=process.key.pid == own,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Last:
-    """The last look at which every GPU's driver said who holds it; ``at`` is monotonic."""
-
-    gpus: Gpus
-    at: float
-    computing: frozenset[ProcessKey] = frozenset()
 
 
 def _silent(gpus: Gpus) -> bool:

@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics_families
 
-from tests.agent.agent_process import NOBODY, serving
+from tests.agent.agent_process import COMMAND, NOBODY, serving
 from tests.agent.tree import GPU, NODE1_MEMINFO, make_hang, plant
+from tests.conftest import REPOSITORY
 from tests.nvml.build import NvmlShim, record
+
+pytestmark = pytest.mark.real  # servers, and a library that gcc makes
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -160,6 +163,22 @@ def test_what_scrapers_may_ask(tmp_path: Path) -> None:
         assert agent.get("/metrics", method="POST").status == 405
         assert agent.get("/nothing").status == 404
         assert agent.stop(signal.SIGINT) == 0
+
+
+def test_a_bundle_is_served_as_a_replay(tmp_path: Path) -> None:
+    root = plant(tmp_path / "root")
+    bundle = str(tmp_path / "bundle.tar.gz")
+    take = ["snapshot", "-o", bundle, "--window", "100ms", "--path.rootfs", str(root)]
+    subprocess.run([*COMMAND, *take], cwd=REPOSITORY, check=True, capture_output=True)
+    with serving(tmp_path, "--replay", bundle) as agent:
+        assert agent.process.stdout is not None
+        seen = agent.process.stdout.readline()
+        assert seen == "2 NUMA nodes, 2 sockets, 4 CPUs, 1 GPU, 0 workloads on them, 0 warnings.\n"
+        agent.after(3)
+        assert agent.value("numa_exporter_host_info", mode="replay") == 1
+        assert agent.value("numa_gpu_affinity_info", numa_node="1", source="sysfs") == 1
+        assert b"Replay: read from a bundle of captured" in agent.get("/").body
+        assert agent.stop() == 0
 
 
 def test_without_a_page_within_a_limit_in_json(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from tests.fakehost import DENIED, GONE, fake_host
 from tests.nvml.build import NvmlShim, record
 from tests.sources import victim
 
+pytestmark = pytest.mark.real  # servers, and a library that gcc makes
+
 Take = Callable[..., Path]
 
 

@@ -27,6 +27,7 @@ from tests.sources.test_live_processes import MIB, Container, Victim
 NeedTool = Callable[[str, str], str]
 
 pytestmark = [
+    pytest.mark.real,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
     pytest.mark.skipif(
         not os.access("/sys/fs/cgroup/memory/tasks", os.W_OK),
