@@ -6,10 +6,10 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo dashboards test unit lab image-test lint bench docs proto lock tools clean
+.PHONY: help run demo dashboards test unit lab image-test e2e-kubernetes lint bench docs proto lock tools clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: $(VENV)/.run ## serve this host on :10062
 	$(BIN)/numa-exporter serve
@@ -18,10 +18,10 @@ demo: $(VENV)/.run ## a simulated machine where a placement drifts, with Prometh
 	$(BIN)/python -m deploy.demo
 
 test: $(VENV)/.test tools lint ## everything that proves the tree (as root it installs Debian's test tools)
-	$(PYTEST) -n 2 --dist loadgroup -m "not image"
+	$(PYTEST) -n 2 --dist loadgroup -m "not image and not e2e"
 
 unit: $(VENV)/.test ## the fast tests: no virtual machine, no browser, no servers
-	$(PYTEST) -m "not lab and not real and not browser" -n 2
+	$(PYTEST) -m "not lab and not real and not browser and not image and not e2e" -n 2
 
 lab: $(VENV)/.test tools ## the virtual NUMA machines alone
 	$(PYTEST) tests/lab -m lab
@@ -29,6 +29,10 @@ lab: $(VENV)/.test tools ## the virtual NUMA machines alone
 image-test: $(VENV)/.test ## build the image with buildah and run it by podman with the DaemonSet's rights (root)
 	@tests/tools.sh tests/apt-packages tests/apt-packages-image
 	$(PYTEST) tests/deploy -m image
+
+e2e-kubernetes: $(VENV)/.test ## the chart on a real node (root); builds Kubernetes once from Debian's source package
+	@tests/tools.sh tests/apt-packages tests/apt-packages-e2e
+	E2E=1 $(PYTEST) tests/kubernetes/e2e -m e2e
 
 lint: $(VENV)/.test ## ruff and mypy --strict
 	$(BIN)/ruff check .
@@ -41,9 +45,10 @@ bench: $(VENV)/.test tools ## measure against named peers; writes docs/benchmark
 docs: $(VENV)/.test ## print docs/metrics.md, docs/findings.md and docs/flags.md from code
 	$(BIN)/python -m numa_exporter.cli.docs docs
 
-proto: $(VENV)/.test ## print the stubs of the kubelet's PodResources API from its .proto
+proto: $(VENV)/.test ## print the stubs of the kubelet's APIs from their .proto files
 	$(BIN)/python -m pip install --quiet --editable '.[proto]'
-	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. numa_exporter/formats/podresources.proto
+	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. numa_exporter/formats/podresources.proto \
+		tests/kubernetes/e2e/deviceplugin.proto
 
 lock: $(VENV)/.test ## print requirements.lock, what the image installs, from pyproject.toml
 	deploy/lock.sh $(BIN)/python

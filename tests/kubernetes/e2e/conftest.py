@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.deploy import image
 from tests.kubernetes.e2e import cgroups, cluster, components, device_plugin, exporter, images, prometheus, workloads
 from tests.kubernetes.e2e.cluster import Cluster, eventually
 from tests.kubernetes.e2e.exporter import Exporter
@@ -73,8 +74,12 @@ def write_gpus(shim: NvmlShim, running: list[Running]) -> None:
 
 
 @pytest.fixture(scope="session")
-def installed(node: Cluster, shim: NvmlShim, exporter_image: Path) -> Exporter:
-    exporter.import_image(node, exporter_image)
+def installed(node: Cluster, shim: NvmlShim, need_tool: Callable[[str, str], str]) -> Exporter:
+    """The exporter of this tree on the node, its DaemonSet ready."""
+    for program in image.PROGRAMS:
+        need_tool(program, program)
+    archive = node.folders.scratch / "exporter.tar"
+    exporter.import_image(node, image.save(image.build(exporter.IMAGE), exporter.IMAGE, archive))
     return exporter.install(node, shim, shim.file.parent)
 
 

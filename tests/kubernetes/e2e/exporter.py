@@ -6,11 +6,13 @@ from pathlib import Path
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from numa_exporter import __version__
 from tests.kubernetes.e2e.cluster import REPOSITORY, Cluster, eventually
 from tests.nvml.build import NvmlShim
 
 CHART = REPOSITORY / "deploy" / "helm" / "numa-exporter"
-NAMESPACE = "numa-exporter"
+RELEASE = NAMESPACE = "numa-exporter"
+IMAGE = f"docker.io/library/numa-exporter:{__version__}"  # the chart's default, as containerd spells it
 DRIVER_ROOT = "/driver-root"  # where the chart mounts it
 
 Labels = dict[str, str]
@@ -38,7 +40,9 @@ def install(cluster: Cluster, shim: NvmlShim, driver_root: Path) -> Exporter:
     file = cluster.folders.configuration / "values.yaml"
     file.write_text(yaml.safe_dump(values))
     where = ("--namespace", NAMESPACE, "--create-namespace")
-    cluster.helm("install", "numa-exporter", str(CHART), *where, "--values", str(file), "--wait", "--timeout=120s")
+    cluster.helm("install", RELEASE, str(CHART), *where, "--values", str(file), "--wait", "--timeout=120s")
+    # helm is content where a tenth of the pods, rounded up, is not ready: here that is all
+    cluster.kubectl("rollout", "status", f"daemonset/{RELEASE}", f"--namespace={NAMESPACE}", "--timeout=120s")
     return Exporter(cluster=cluster, address=eventually(lambda: _address(cluster)))
 
 

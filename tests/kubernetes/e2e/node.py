@@ -64,6 +64,9 @@ def lay_mounts(scratch: Path) -> None:
         layers = f"lowerdir=/var/{name},upperdir={upper},workdir={work}"
         mount("-t", "overlay", "-o", layers, "overlay", f"/var/{name}")
     mount("-t", "tmpfs", "tmpfs", "/run")
+    images = scratch / "containerd"
+    images.mkdir()
+    mount("-t", "tmpfs", "tmpfs", str(images))  # ten thousand files of an image are not worth writing to a disk
     hierarchies = cgroup_hierarchies()
     mount("-t", "sysfs", "sysfs", "/sys")  # shows this network namespace's devices
     mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", "/sys/fs/cgroup")

@@ -29,20 +29,9 @@ def _sources_down(installed: Exporter, known: set[str]) -> set[str]:
     return {source for source, value in up.items() if value != 1}
 
 
-def test_workloads_are_the_containers_that_kubernetes_gave_gpus(installed: Exporter, running: list[Running]) -> None:
-    with_gpus = [container for container in running if container.gpus]
-    expected = [
-        container.labels
-        | {
-            "pod_uid": container.pod_uid,
-            "container_id": container.container_id,
-            "qos_class": container.qos_class,
-            "runtime": "containerd",
-        }
-        for container in with_gpus
-    ]
-    eventually(lambda: _same(installed.samples("numa_workload_info"), expected))
-    assert {container.qos_class for container in with_gpus} == {"Guaranteed", "Burstable"}
+def test_workloads_are_the_containers_of_pods_that_hold_gpus(installed: Exporter, running: list[Running]) -> None:
+    eventually(lambda: _same(installed.samples("numa_workload_info"), [container.identity for container in running]))
+    assert {container.qos_class for container in running} == {"Guaranteed", "Burstable"}
 
 
 def test_who_holds_a_gpu_is_whom_the_kubelet_gave_it_to(installed: Exporter, running: list[Running]) -> None:
@@ -112,7 +101,7 @@ def test_the_policies_are_those_of_configz(installed: Exporter) -> None:
 
 def test_prometheus_finds_it_and_names_the_machine(scraped: Prometheus, running: list[Running]) -> None:
     eventually(lambda: _same(scraped.query("up == 1"), [{"job": "numa-exporter", "node": NODE_NAME}]))
-    expected = [container.labels | {"node": NODE_NAME} for container in running if container.gpus]
+    expected = [container.identity | {"node": NODE_NAME} for container in running]
     eventually(lambda: _same(scraped.query("numa_workload_info"), expected))
 
 

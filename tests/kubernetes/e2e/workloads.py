@@ -51,6 +51,12 @@ class Running:
     def labels(self) -> dict[str, str]:
         return {"namespace": NAMESPACE, "pod": self.pod, "container": self.container}
 
+    @property
+    def identity(self) -> dict[str, str]:
+        """Labels of numa_workload_info; with the cgroupfs driver no path tells the runtime."""
+        ids = {"pod_uid": self.pod_uid, "container_id": self.container_id, "qos_class": self.qos_class}
+        return self.labels | ids
+
 
 def start(cluster: Cluster, *pods: dict[str, Any]) -> list[Running]:
     """Creates the pods and tells of their containers once all run."""
