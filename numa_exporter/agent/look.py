@@ -1,5 +1,6 @@
 """Looks without an agent: report and snapshot read every source in order, a few times, and judge what that allows."""
 
+import logging
 import time
 from concurrent.futures import wait
 from functools import partial
@@ -7,6 +8,8 @@ from functools import partial
 from numa_exporter.agent.pipeline import Pipeline
 from numa_exporter.agent.worker import Worker
 from numa_exporter.model.report import Report
+
+log = logging.getLogger("numa_exporter.look")
 
 
 class Looker:
@@ -30,10 +33,14 @@ class Looker:
             sample = pipeline.sample(f"{name}.sample")
             future = worker.submit(partial(pipeline.read, name, sample))
             wait([future], timeout=deadline)
-            if future.done():
-                pipeline.accept(name, future.result())
-            else:
+            if not future.done():
                 pipeline.stuck(name, deadline)
+            elif (error := future.exception()) is not None:
+                # A defect of ours, or a bundle that somebody made up: the other sources are worth their report.
+                log.error("source failed", extra={"source": name}, exc_info=error)
+                pipeline.broken(name, error)
+            else:
+                pipeline.accept(name, future.result())
         return pipeline.report(pipeline.sample("report"))
 
     def looks(self, count: int, window: float) -> list[Report]:

@@ -102,10 +102,13 @@ def _manifest(members: Mapping[str, bytes], path: str) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads(members["manifest.json"])
         known = manifest["schema"]
-        hashes: dict[str, str] = manifest["sha256"]
-        manifest["frames"], manifest["nodename"], manifest["simulated"], manifest["exporter"], manifest["settings"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise BundleError(f"{path}: manifest.json: missing or not what a bundle's manifest is ({error})") from error
+        hashes = {str(name): str(told) for name, told in manifest["sha256"].items()}
+        for stamp in manifest["frames"]:
+            float(stamp["taken_at"]), float(stamp["monotonic"])
+        manifest["nodename"], manifest["simulated"], manifest["exporter"], manifest["settings"].items()
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        said = " ".join(str(error).split())
+        raise BundleError(f"{path}: manifest.json: missing or not what a bundle's manifest is ({said})") from error
     if known != SCHEMA:
         raise BundleError(f"{path}: manifest.json: schema {known}, this exporter reads {SCHEMA}")
     for name, expected in hashes.items():
@@ -125,7 +128,8 @@ def _answers(content: bytes, path: str, name: str) -> dict[Question, Answer]:
     for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), 1):
         try:
             question, answer = answer_of(json.loads(line))
-        except (KeyError, TypeError, ValueError) as error:
-            raise BundleError(f"{path}: {name}:{number}: not an answer ({error})") from error
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            said = " ".join(str(error).split())
+            raise BundleError(f"{path}: {name}:{number}: not an answer ({said})") from error
         answers[question] = answer
     return answers

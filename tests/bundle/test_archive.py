@@ -1,6 +1,7 @@
 """The bundle says of itself whether it is whole, and gives back what was recorded."""
 
 import gzip
+import hashlib
 import io
 import json
 import tarfile
@@ -97,6 +98,42 @@ def test_a_changed_bundle_is_refused_with_file_and_member(change: dict[str, byte
     with pytest.raises(BundleError, match=r"^b\.tar\.gz") as refused:
         unpack(rewrite(pack(recording(FRAME), {}), change), "b.tar.gz")
     assert said in str(refused.value)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(["nodename", "simulated", "exporter", "settings", "frames", "sha256", "schema"]), _JSON)
+def test_a_manifest_that_somebody_made_up_is_refused_or_harmless(key: str, value: object) -> None:
+    data = pack(recording(FRAME), {})
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        member = tar.extractfile("manifest.json")
+        assert member is not None
+        manifest = json.loads(member.read())
+    changed = rewrite(data, {"manifest.json": json.dumps({**manifest, key: value}).encode()})
+    try:
+        unpack(changed, "b.tar.gz")
+    except BundleError as refused:
+        assert str(refused).startswith("b.tar.gz: ") and "\n" not in str(refused)
+
+
+@pytest.mark.parametrize("line", [b"[]", b"3", b"{", b"null", b'{"door": "file", "key": "/x", "base64": "?"}'])
+def test_a_line_that_is_no_answer_is_named(line: bytes) -> None:
+    name = "frames/0/proc/42.jsonl"
+    data = pack(recording(FRAME), {})
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        member = tar.extractfile("manifest.json")
+        assert member is not None
+        manifest = json.loads(member.read())
+    manifest["sha256"][name] = hashlib.sha256(line).hexdigest()
+    changed = rewrite(data, {"manifest.json": json.dumps(manifest).encode(), name: line})
+    with pytest.raises(BundleError, match=rf"^b\.tar\.gz: {name}:1: not an answer") as refused:
+        unpack(changed, "b.tar.gz")
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"no tar"), pack(recording(FRAME), {})[:300]])

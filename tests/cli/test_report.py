@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from numa_exporter.bundle.archive import pack
 from numa_exporter.cli.main import main
 from numa_exporter.cli.report import _only, status
 from numa_exporter.cli.report_text import Style, columns, gib, render
 from numa_exporter.cli.summary import one_line
 from numa_exporter.model.health import Failure, SourceHealth
 from numa_exporter.model.report import Report
-from tests.agent.tree import NODE1_MEMINFO, plant
+from tests.agent.tree import NODE1_MEMINFO, files, plant
 from tests.builders import GIB, container, sample, single_node, task, two_socket
+from tests.fakehost import fake_host
 from tests.metrics.scenes import report
 
 FAR = {"anon": {0: GIB, 1: 7 * GIB}}
@@ -137,3 +139,19 @@ def test_a_tree_with_one_broken_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out)["machine"] is None
     assert main([*arguments, "--metrics", "--no-source.gpus"]) == 2
     assert "numa_gpu_info" not in capsys.readouterr().out
+
+
+def test_a_bundle_that_somebody_made_up_costs_only_the_sources_that_trip_over_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    told, links = files()
+    recording = fake_host(told, links=links)._recording
+    answers = {**recording.frames[0].answers, ("list", "/sys/bus/pci/devices"): 5}
+    made = replace(recording, frames=(replace(recording.frames[0], answers=answers),))
+    bundle = tmp_path / "made-up.tar.gz"
+    bundle.write_bytes(pack(made, {}))
+    assert main(["report", "--json", "--replay", str(bundle)]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["sources"]["gpus"]["failure"] == "garbled" and document["gpus"] is None
+    assert document["sources"]["topology"]["up"] is True
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == ["source failed"]
