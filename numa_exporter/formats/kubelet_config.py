@@ -39,10 +39,7 @@ class KubeletConfig:
 
 
 def parse(data: bytes, path: str) -> KubeletConfig:
-    """Raises ParseError for anything but a KubeletConfiguration.
-
-    YAML needs PyYAML (extra ``kubernetes``): without it a file that is not JSON raises ModuleNotFoundError.
-    """
+    """Raises ParseError for anything but a KubeletConfiguration."""
     document = load(data, path) if data.lstrip().startswith(b"{") else _yaml(data, path)
     config = member(document, "kubeletconfig", dict, path) or document
     if config is document and document.get("kind") != "KubeletConfiguration":
@@ -61,6 +58,28 @@ def parse(data: bytes, path: str) -> KubeletConfig:
         reserved_system_cpus=_cpus(config.get("reservedSystemCPUs"), path),
         cgroup_driver=text("cgroupDriver"),
         cgroup_root=text("cgroupRoot"),
+    )
+
+
+def merged(*configs: KubeletConfig) -> KubeletConfig:
+    """One configuration of several: what a later one sets beats the earlier ones."""
+
+    def last(key: str) -> Any:
+        return next((value for one in reversed(configs) if (value := getattr(one, key)) is not None), None)
+
+    def options(key: str) -> Mapping[str, str]:
+        return {name: value for one in configs for name, value in getattr(one, key).items()}
+
+    return KubeletConfig(
+        cpu_manager_policy=last("cpu_manager_policy"),
+        cpu_manager_policy_options=options("cpu_manager_policy_options"),
+        memory_manager_policy=last("memory_manager_policy"),
+        topology_manager_policy=last("topology_manager_policy"),
+        topology_manager_scope=last("topology_manager_scope"),
+        topology_manager_policy_options=options("topology_manager_policy_options"),
+        reserved_system_cpus=last("reserved_system_cpus"),
+        cgroup_driver=last("cgroup_driver"),
+        cgroup_root=last("cgroup_root"),
     )
 
 
