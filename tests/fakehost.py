@@ -23,12 +23,16 @@ def answers_of(
     devices: Mapping[str, tuple[int, int]] | None = None,
     affinity: Mapping[int, Sequence[int]] | None = None,
     nvml: "Mapping[str, Json | Refusal] | None" = None,
+    kubelet: Mapping[str, bytes | Refusal] | None = None,
+    picked: "Mapping[str, Mapping[str, str] | Refusal] | None" = None,
+    environment: "Mapping[tuple[int, str], str | Refusal | None] | None" = None,
 ) -> dict[Question, Answer]:
     """Answers to the questions that a source would ask a host made of these.
 
     ``links``: path to its real path (the files below the link are reachable through both names).
     ``devices``: character devices by path. ``affinity``: CPUs by thread id. ``nvml``: answers by question in the
-    form '["DeviceGetUUID", 0]'.
+    form '["DeviceGetUUID", 0]'. ``kubelet``: replies by method. ``picked``: what is found, by the path and members
+    asked for. ``environment``: values by PID and variable.
     """
     links = dict(links or {})
     everything = dict(files)
@@ -58,6 +62,12 @@ def answers_of(
         answers["affinity", f"/proc/{tid}/affinity"] = sum(1 << cpu for cpu in cpus).to_bytes(width, "little").hex()
     for question, answer in (nvml or {}).items():
         answers["nvml", question] = answer
+    for method, reply in (kubelet or {}).items():
+        answers["kubelet", method] = reply
+    for asked, found in (picked or {}).items():
+        answers["pick", asked] = found
+    for (pid, variable), value in (environment or {}).items():
+        answers["environ", f"/proc/{pid}/environ {variable}"] = value
     return answers
 
 

@@ -18,11 +18,13 @@ from numa_exporter.model.thresholds import GIB, MIB, Settings, Thresholds, limit
 from numa_exporter.sources.host import Host
 from numa_exporter.sources.live import ForeignTree, LiveHost
 from numa_exporter.sources.nvml import Nvml
+from numa_exporter.sources.podresources import PodResourcesSocket
 from numa_exporter.sources.replay import ReplayHost
 from numa_exporter.sources.roots import Roots
 from numa_exporter.sources.source import Source
 from numa_exporter.sources.table import SOURCES
 
+KUBELET_SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock"
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": GIB, "TiB": 1 << 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB|)")
 
@@ -71,6 +73,12 @@ def add_host(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--path.rootfs", dest="rootfs", default="/", metavar="DIR", help="root of the host's files")
     group.add_argument("--path.procfs", dest="procfs", metavar="DIR", help="the host's /proc (default: ROOTFS/proc)")
     group.add_argument("--path.sysfs", dest="sysfs", metavar="DIR", help="the host's /sys (default: ROOTFS/sys)")
+    group.add_argument(
+        "--kubelet.socket",
+        dest="kubelet_socket",
+        metavar="PATH",
+        help=f"the kubelet's PodResources socket (default: {KUBELET_SOCKET} below ROOTFS)",
+    )
     group.add_argument("--replay", metavar="BUNDLE", help="look at an evidence bundle instead of this host")
 
 
@@ -156,7 +164,8 @@ def open_host(args: argparse.Namespace) -> Opened:
             roots = replace(roots, procfs=os.path.join(os.path.dirname(roots.sysfs), "proc"))
         return Opened(host=ForeignTree(roots), step=None, recorded={})
     nvml = Nvml(driver_roots=_driver_roots(args.rootfs))
-    return Opened(host=LiveHost(roots, nvml), step=None, recorded={}, nvml=nvml)
+    kubelet = PodResourcesSocket(args.kubelet_socket or roots.below(KUBELET_SOCKET))
+    return Opened(host=LiveHost(roots, nvml, kubelet), step=None, recorded={}, nvml=nvml)
 
 
 def _roots(args: argparse.Namespace) -> Roots:

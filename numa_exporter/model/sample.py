@@ -6,7 +6,9 @@ from typing import Literal
 
 from numa_exporter.model.gpus import Gpus
 from numa_exporter.model.health import SourceHealth
+from numa_exporter.model.kubelet import Kubelet
 from numa_exporter.model.machine import Devices, Topology, Traffic
+from numa_exporter.model.names import Names
 from numa_exporter.model.processes import Cgroups, Memory, Processes, Threads
 
 Mode = Literal["live", "replay", "simulated"]
@@ -38,6 +40,8 @@ class Sample:
     threads: Threads | None = None
     cgroups: Cgroups | None = None
     memory: Memory | None = None
+    kubelet: Kubelet | None = None
+    names: Names | None = None
     devices: Devices | None = None
     traffic: Traffic | None = None
     health: Mapping[str, SourceHealth] = field(default_factory=dict)

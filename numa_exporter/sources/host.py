@@ -6,7 +6,7 @@ construction every answer that a report rests on.
 """
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -58,7 +58,7 @@ class PageTables(Protocol):
 
 
 class Host(Protocol):
-    """Files, process queries, NVML and clocks of one machine. Every method may raise HostError."""
+    """Files, process queries, NVML, kubelet and clocks of one machine. Every method may raise HostError."""
 
     @property
     def mode(self) -> Mode: ...
@@ -117,6 +117,20 @@ class Host(Protocol):
 
     def nvml(self, function: str, *arguments: int | str) -> Json:
         """One question to NVML, by its name without the prefix; see sources/nvml.py for the questions."""
+        ...
+
+    def kubelet(self, method: str, request: bytes = b"") -> bytes:
+        """One question to the kubelet's PodResources API: a serialised request, the serialised reply. Not decoded
+        here, so that a recording keeps what a newer kubelet says; see sources/podresources.py."""
+        ...
+
+    def pick(self, path: str, *members: str) -> Mapping[str, str]:
+        """Those of these members of a JSON file that are text; ``annotations/a.b`` is a member of a member. Nothing
+        else of the file goes through the door: beside a container's name stand its secrets."""
+        ...
+
+    def environment(self, pid: int, variable: str) -> str | None:
+        """One variable of a process's environment, and no other: the rest holds secrets. None where it is not set."""
         ...
 
     def now(self, label: str) -> Instant:

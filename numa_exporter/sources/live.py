@@ -1,4 +1,4 @@
-"""The live host: this kernel's files, processes, clocks and NVML; and a foreign tree, files only."""
+"""The live host: this kernel's files, processes, clocks, NVML and kubelet; and a foreign tree, files only."""
 
 import ctypes
 import errno
@@ -7,17 +7,19 @@ import random
 import stat
 import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NoReturn
 
-from numa_exporter.formats import task_stat
+from numa_exporter.formats import excerpt, task_stat
+from numa_exporter.formats.parse_error import ParseError
 from numa_exporter.model.recording import Json
 from numa_exporter.model.sample import Mode
 from numa_exporter.sources import hugetlbfs, pagemap
 from numa_exporter.sources.host import READ_LIMIT, HostError, Instant, PageTables, word_of
 from numa_exporter.sources.nvml import Nvml
 from numa_exporter.sources.pagemap import PAUSE
+from numa_exporter.sources.podresources import PodResourcesSocket
 from numa_exporter.sources.roots import Roots
 
 ADDRESSES = 128
@@ -30,9 +32,10 @@ class LiveHost:
 
     mode: Mode = "live"
 
-    def __init__(self, roots: Roots, nvml: Nvml | None = None) -> None:
+    def __init__(self, roots: Roots, nvml: Nvml | None = None, kubelet: PodResourcesSocket | None = None) -> None:
         self._roots = roots
         self._nvml = nvml
+        self._kubelet = kubelet
         self._random = random.SystemRandom()
         self._affinity_bytes = 128
         self.lock_hold_seconds = 0.0
@@ -151,6 +154,24 @@ class LiveHost:
         if self._nvml is None:
             raise HostError("absent", f"nvml:{function}", "NVML is not asked on this host")
         return self._nvml.ask(function, *arguments)
+
+    def kubelet(self, method: str, request: bytes = b"") -> bytes:
+        if self._kubelet is None:
+            raise HostError("absent", f"kubelet:{method}", "no kubelet is asked on this host")
+        return self._kubelet.ask(method, request)
+
+    def pick(self, path: str, *members: str) -> Mapping[str, str]:
+        try:
+            return excerpt.members(self.read(path), path, members)
+        except ParseError as error:
+            raise HostError("garbled", path, f"line {error.line_number}: expected {error.expected}") from None
+
+    def environment(self, pid: int, variable: str) -> str | None:
+        path = f"/proc/{pid}/environ"
+        began = time.monotonic()
+        data = self.read(path)
+        self.lock_hold_seconds += time.monotonic() - began
+        return excerpt.variable(data, variable)
 
     def now(self, label: str) -> Instant:
         return Instant(wall=time.time(), monotonic=time.monotonic())

@@ -1,7 +1,7 @@
 """A recorded host, and the recorder that makes one. Bundle, fixture and simulated host open the same doors."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -94,6 +94,15 @@ class ReplayHost:
 
     def nvml(self, function: str, *arguments: int | str) -> Json:
         return cast(Json, self._answer("nvml", _nvml_key(function, arguments)))
+
+    def kubelet(self, method: str, request: bytes = b"") -> bytes:
+        return cast(bytes, self._answer("kubelet", _kubelet_key(method, request)))
+
+    def pick(self, path: str, *members: str) -> Mapping[str, str]:
+        return cast("Mapping[str, str]", self._answer("pick", _pick_key(path, members)))
+
+    def environment(self, pid: int, variable: str) -> str | None:
+        return cast("str | None", self._answer("environ", f"/proc/{pid}/environ {variable}"))
 
     def now(self, label: str) -> Instant:
         try:
@@ -262,6 +271,33 @@ class RecordingHost:
         self._answers["nvml", key] = answer
         return answer
 
+    def kubelet(self, method: str, request: bytes = b"") -> bytes:
+        key = _kubelet_key(method, request)
+        try:
+            reply = self._host.kubelet(method, request)
+        except HostError as error:
+            raise self._refuse("kubelet", key, error) from error
+        self._answers["kubelet", key] = reply
+        return reply
+
+    def pick(self, path: str, *members: str) -> Mapping[str, str]:
+        key = _pick_key(path, members)
+        try:
+            found = self._host.pick(path, *members)
+        except HostError as error:
+            raise self._refuse("pick", key, error) from error
+        self._answers["pick", key] = dict(found)
+        return found
+
+    def environment(self, pid: int, variable: str) -> str | None:
+        key = f"/proc/{pid}/environ {variable}"
+        try:
+            value = self._host.environment(pid, variable)
+        except HostError as error:
+            raise self._refuse("environ", key, error) from error
+        self._answers["environ", key] = value
+        return value
+
     def now(self, label: str) -> Instant:
         instant = self._host.now(label)
         self._answers["clock", label] = [instant.wall, instant.monotonic]
@@ -291,6 +327,14 @@ class RecordingHost:
 
 def _nvml_key(function: str, arguments: Sequence[int | str]) -> str:
     return json.dumps([function, *arguments])
+
+
+def _kubelet_key(method: str, request: bytes) -> str:
+    return f"{method} {request.hex()}" if request else method
+
+
+def _pick_key(path: str, members: Sequence[str]) -> str:
+    return " ".join((path, *members))
 
 
 def _moment_key(path: str, label: str) -> str:

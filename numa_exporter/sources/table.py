@@ -4,6 +4,8 @@ from numa_exporter.sources import memory, processes, threads
 from numa_exporter.sources.cgroups import CgroupsReader
 from numa_exporter.sources.devices import DevicesReader
 from numa_exporter.sources.gpus import GpusReader
+from numa_exporter.sources.kubelet import KubeletReader
+from numa_exporter.sources.names import NamesReader
 from numa_exporter.sources.source import Source
 from numa_exporter.sources.topology import TopologyReader
 from numa_exporter.sources.traffic import TrafficReader
@@ -33,6 +35,21 @@ SOURCES: tuple[Source, ...] = (
         make=processes.make,
         reads="/proc/PID/{stat,cgroup,cpuset,fd,fdinfo}",
         needs=("topology", "gpus"),
+    ),
+    Source(
+        name="kubelet",
+        interval=15,
+        deadline=10,
+        make=lambda _: KubeletReader(),
+        reads="/var/lib/kubelet state files and PodResources socket",
+    ),
+    Source(
+        name="names",
+        interval=15,
+        deadline=10,
+        make=lambda _: NamesReader(),
+        reads="/var/log/{pods,containers}, names in docker's, podman's and containerd's files",
+        needs=("processes",),
     ),
     Source(
         name="cgroups",

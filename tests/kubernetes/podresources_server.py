@@ -15,6 +15,7 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from grpclib.const import Cardinality, Handler, Status
 from grpclib.exceptions import GRPCError
+from grpclib.protocol import H2Protocol
 from grpclib.server import Server, Stream
 
 from numa_exporter.formats import podresources_pb2 as pb
@@ -34,6 +35,24 @@ REPLIES: Mapping[str, type[Message]] = {
 DISABLED = GRPCError(Status.UNKNOWN, "PodResources API GetAllocatableResources disabled")
 
 
+class _Server(Server):
+    """One that can drop its connections, as a killed process does; grpclib's lets them be served to the end."""
+
+    def __init__(self, handlers: list[object]) -> None:
+        super().__init__(handlers)  # type: ignore[arg-type]
+        self._connections: list[H2Protocol] = []
+
+    def _protocol_factory(self) -> H2Protocol:
+        made = super()._protocol_factory()
+        self._connections.append(made)
+        return made
+
+    def drop(self) -> None:
+        for made in self._connections:
+            if hasattr(made, "processor"):
+                made.processor.close()
+
+
 class PodResourcesServer:
     """``script`` may be changed while it serves; ``asked`` are the methods in the order of their calls."""
 
@@ -42,7 +61,7 @@ class PodResourcesServer:
         self.script = dict(script)
         self.asked: list[str] = []
         self._loop = asyncio.new_event_loop()
-        self._server: Server | None = None
+        self._server: _Server | None = None
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
@@ -51,14 +70,15 @@ class PodResourcesServer:
             f"/v1.PodResourcesLister/{method}": Handler(
                 self._handler(method), Cardinality.UNARY_UNARY, REQUESTS[method], REPLIES[method]
             )
-            for method in self.script
+            for method in REQUESTS
         }
 
     def _handler(self, method: str) -> Callable[[Stream[Message, Message]], object]:
         async def handle(stream: Stream[Message, Message]) -> None:
             await stream.recv_message()
             self.asked.append(method)
-            said = self.script[method]
+            # grpclib's own answer to an unknown method lacks the content type that Go's has.
+            said = self.script.get(method, GRPCError(Status.UNIMPLEMENTED, "unknown method"))
             if isinstance(said, GRPCError):
                 raise said
             if isinstance(said, str):
@@ -73,7 +93,7 @@ class PodResourcesServer:
 
         async def start() -> None:
             self.path.unlink(missing_ok=True)
-            self._server = Server([self])
+            self._server = _Server([self])
             await self._server.start(path=str(self.path))
 
         asyncio.run_coroutine_threadsafe(start(), self._loop).result(10)
@@ -84,6 +104,7 @@ class PodResourcesServer:
         async def stop() -> None:
             if self._server is not None:
                 self._server.close()
+                self._server.drop()
                 await self._server.wait_closed()
                 self._server = None
 

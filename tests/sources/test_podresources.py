@@ -1,0 +1,113 @@
+"""The client of the kubelet's socket, against a server that says what a test wants."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from grpclib.const import Status
+from grpclib.exceptions import GRPCError
+
+from numa_exporter.formats import podresources
+from numa_exporter.sources.host import HostError
+from numa_exporter.sources.podresources import PodResourcesSocket
+from tests.kubernetes.podresources_server import DISABLED, HANG, gpu_pod, pods, serving
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "kubelet.sock"
+
+
+@pytest.fixture
+def client(path: Path) -> Iterator[PodResourcesSocket]:
+    made = PodResourcesSocket(str(path), deadline=30.0)
+    yield made
+    made.close()
+
+
+def names(client: PodResourcesSocket) -> list[str]:
+    return [pod.name for pod in podresources.parse_list(client.ask("List", b""), "kubelet:List")]
+
+
+def refused(client: PodResourcesSocket, method: str = "List") -> HostError:
+    with pytest.raises(HostError) as caught:
+        client.ask(method, b"")
+    return caught.value
+
+
+def test_one_connection_serves_every_look(path: Path, client: PodResourcesSocket) -> None:
+    with serving(path, List=pods(gpu_pod("GPU-0"))) as server:
+        assert [names(client) for _ in range(3)] == [["llm-0"]] * 3
+        assert server.asked == ["List"] * 3
+
+
+def test_without_a_socket_it_is_absent(client: PodResourcesSocket) -> None:
+    assert refused(client).word == "absent"
+
+
+def test_a_socket_whose_kubelet_is_down_is_gone_and_comes_back(path: Path, client: PodResourcesSocket) -> None:
+    with serving(path, List=pods(gpu_pod("GPU-0"))) as server:
+        assert names(client) == ["llm-0"]
+        server.stop()
+        assert refused(client).word in ("gone", "absent")
+        server.script["List"] = pods(gpu_pod("GPU-1", name="llm-1"))
+        server.start()
+        assert names(client) == ["llm-1"]
+
+
+def test_a_restart_between_two_looks_is_not_noticed(path: Path, client: PodResourcesSocket) -> None:
+    with serving(path, List=pods(gpu_pod("GPU-0"))) as server:
+        assert names(client) == ["llm-0"]
+        server.stop()
+        server.start()
+        assert names(client) == ["llm-0"]
+
+
+def test_a_stale_socket_file_is_gone(path: Path, client: PodResourcesSocket) -> None:
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(path))
+    error = refused(client)
+    assert (error.word, error.path) == ("gone", "kubelet:List")
+
+
+def test_a_kubelet_that_hangs_is_stuck_and_is_asked_again(path: Path) -> None:
+    client = PodResourcesSocket(str(path), deadline=0.05)
+    with serving(path, List=HANG) as server:
+        assert refused(client).word == "stuck"
+        assert refused(client).word == "stuck"
+        assert server.asked == ["List", "List"]
+    client.close()
+
+
+def test_an_old_kubelet_lacks_methods(path: Path, client: PodResourcesSocket) -> None:
+    with serving(path, List=pods()):
+        assert refused(client, "GetAllocatableResources").word == "absent"
+        assert names(client) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        (DISABLED, "absent"),
+        (GRPCError(Status.PERMISSION_DENIED), "denied"),
+        (GRPCError(Status.UNAVAILABLE), "gone"),
+        (GRPCError(Status.RESOURCE_EXHAUSTED, "rejected by rate limit"), "gone"),
+        (GRPCError(Status.INTERNAL, "boom"), "garbled"),
+    ],
+    ids=str,
+)
+def test_words_for_what_a_kubelet_refuses(path: Path, client: PodResourcesSocket, status: GRPCError, word: str) -> None:
+    with serving(path, List=status):
+        error = refused(client)
+    assert (error.word, error.path) == (word, "kubelet:List")
+    assert status.message is None or status.message in error.detail
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may open every socket")
+def test_a_socket_of_root_is_denied(path: Path, client: PodResourcesSocket) -> None:
+    with serving(path, List=pods()):
+        path.chmod(0o000)
+        assert refused(client).word == "denied"
