@@ -15,6 +15,7 @@ from numa_exporter.model.ids import (
     RankKey,
     WorkloadKey,
 )
+from numa_exporter.model.kubelet import Grant, Promises
 from numa_exporter.model.machine import Balancing, Device, NumaNode, TrafficDomain
 from numa_exporter.model.processes import Cgroup, Evidence, GpuEvidence, Sampling, ThreadGroup
 from numa_exporter.model.sample import HostFacts
@@ -217,7 +218,8 @@ class Ledger:
 
     ``accounts`` and ``marks``: CPU time by rank, so that no counter falls when a process ends. ``cgroups``: v1's exact
     CPU time by (cgroup, node). ``cpus``: /proc/stat by (node, mode). ``interrupts`` by (device, node).
-    ``holdings`` and ``gpus``: what NVML last said, for when it gets stuck.
+    ``holdings`` and ``gpus``: what NVML last said, for when it gets stuck. ``keys``: how each container and job that
+    has names of its own was first called, by its id.
     """
 
     accounts: Mapping[RankKey, CpuAccount] = field(default_factory=dict)
@@ -228,6 +230,7 @@ class Ledger:
     holdings: Mapping[ProcessKey, tuple[LastHolding, ...]] = field(default_factory=dict)
     gpus: Gpus | None = None
     gpus_at: float = 0.0
+    keys: Mapping[str, WorkloadKey] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +295,7 @@ class Workload:
     whose home is the pod's. ``helpers`` is a Rank of key uuid None. ``gpus``: the main GPUs of its ranks.
 
     ``cpuset_by_locality`` counts the CPUs of the effective cpuset against the union of its ranks' homes; None where
-    a home or the cpuset is unknown.
+    a home or the cpuset is unknown. ``grant``: what the kubelet promised this container.
     """
 
     key: WorkloadKey
@@ -308,6 +311,7 @@ class Workload:
     gpus: tuple[str, ...] = ()
     cpuset_by_locality: Mapping[Locality, int] | None = None
     notes: tuple[str, ...] = ()
+    grant: Grant | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,7 +326,8 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """The join of one Sample. ``machine`` is None where no topology is known; then nothing is placed."""
+    """The join of one Sample. ``machine`` is None where no topology is known; then nothing is placed. ``promises`` is
+    None where no kubelet is heard."""
 
     host: HostFacts
     taken_at: float
@@ -334,3 +339,4 @@ class Placement:
     ledger: Ledger = field(default_factory=Ledger)
     cgroup_layout: str | None = None
     sampling: Sampling | None = None
+    promises: Promises | None = None

@@ -5,6 +5,8 @@ from dataclasses import replace
 from functools import cache, partial
 
 from numa_exporter.model.ids import ProcessKey, RankKey
+from numa_exporter.model.kubelet import Promises
+from numa_exporter.model.names import Names
 from numa_exporter.model.placement import CpuAccount, Ledger, Placement, ProcessMark, Rank, Tally, Workload
 from numa_exporter.model.processes import Cgroup
 from numa_exporter.model.sample import Sample
@@ -15,8 +17,10 @@ from numa_exporter.placement.interrupts import near_nics
 from numa_exporter.placement.locality import Home, counted, cpus_by_node, home
 from numa_exporter.placement.machine import place_machine
 from numa_exporter.placement.memory import sharers
+from numa_exporter.placement.naming import Keys, job_of, keys
 from numa_exporter.placement.ownership import ownership
 from numa_exporter.placement.plan import Plan, plans
+from numa_exporter.placement.promises import grant_of, promises
 from numa_exporter.placement.rank import Cast, Scene, place_rank
 from numa_exporter.placement.tally import advance
 
@@ -30,7 +34,10 @@ def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
         return _nothing(sample, ledger)
     machine, tallies = place_machine(sample, sample.topology, stuck.known_gpus(sample, ledger), ledger)
     holdings = stuck.holdings(sample, ledger)
-    owners = ownership(sample, machine, ledger, holdings, settings)
+    promised = promises(sample, machine, settings)
+    names = sample.names or Names()
+    called = _keys(sample, names, promised, ledger)
+    owners = ownership(sample, machine, ledger, holdings, called, settings)
     planned = plans(owners.members)
     scene = Scene(
         sample=sample,
@@ -40,6 +47,8 @@ def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
         interrupts=tallies.interrupts,
         near_nics=near_nics(machine),
         shared_by=_sharers(planned, sample),
+        names=names,
+        grants=promised.grants if promised else (),
     )
     cgroups = _cgroup_seconds(sample, machine.node_of_cpu, ledger.cgroups)
     observed = frozenset(observer.workload for observer in owners.observers)
@@ -53,6 +62,7 @@ def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
         workloads=tuple(workload for workload, _ in placed),
         observers=owners.observers,
         attribution=owners.attribution,
+        promises=promised,
         ledger=Ledger(
             accounts=kept({**ledger.accounts, **accounts}, sample.monotonic),
             marks=_marks(sample, ledger),
@@ -62,6 +72,7 @@ def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
             holdings=holdings,
             gpus=sample.gpus or ledger.gpus,
             gpus_at=sample.taken_at if sample.gpus else ledger.gpus_at,
+            keys=called,
         ),
     )
 
@@ -90,7 +101,7 @@ def _place(scene: Scene, homes: Homes, plan: Plan, exact: CgroupTally) -> tuple[
         container_id=plan.path.container_id,
         runtime=plan.path.runtime,
         qos_class=plan.path.qos_class,
-        slurm_job_id=plan.path.slurm_job_id,
+        slurm_job_id=job_of(plan.path, scene.names),
         slurm_step=plan.path.slurm_step,
         cgroup=cgroup,
         ranks=ranks,
@@ -102,6 +113,7 @@ def _place(scene: Scene, homes: Homes, plan: Plan, exact: CgroupTally) -> tuple[
             else None
         ),
         notes=plan.groups.notes,
+        grant=grant_of(scene.grants, plan.path.pod_uid, plan.key.container, plan.path.container_id),
     )
     return workload, {rank.key: account for rank, account in placed}
 
@@ -156,6 +168,12 @@ def _exact(tally: CgroupTally, cgroup: Cgroup | None) -> Step | None:
 def _sharers(planned: Sequence[Plan], sample: Sample) -> Mapping[str, int]:
     ranks = ([member.process.key for member in rank.members] for plan in planned for rank in plan.groups.ranks)
     return sharers(ranks, sample.memory.by_process if sample.memory else {})
+
+
+def _keys(sample: Sample, names: Names, promised: Promises | None, ledger: Ledger) -> Keys:
+    if sample.processes is None:
+        return ledger.keys
+    return keys(sample.processes.processes, names, promised.grants if promised else (), ledger.keys)
 
 
 def _marks(sample: Sample, ledger: Ledger) -> Mapping[ProcessKey, ProcessMark]:

@@ -10,8 +10,9 @@ from numa_exporter.model.processes import GpuEvidence, Process
 from numa_exporter.model.sample import Sample
 from numa_exporter.model.thresholds import Settings
 from numa_exporter.placement.holdings import Holdings, holdings_of, observed
+from numa_exporter.placement.naming import Keys
 from numa_exporter.placement.observers import is_observer
-from numa_exporter.placement.workloads import excluded, key_of
+from numa_exporter.placement.workloads import excluded, identity, key_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +42,11 @@ def ownership(
     machine: Machine,
     ledger: Ledger,
     last: Mapping[ProcessKey, tuple[LastHolding, ...]],
+    keys: Keys,
     settings: Settings,
 ) -> Ownership:
-    """``last``: NVML's contexts as they are to be believed now (placement.stuck)."""
+    """``last``: NVML's contexts as they are to be believed now (placement.stuck). ``keys``: what workloads are called
+    (placement.naming)."""
     if sample.processes is None:
         return Ownership(members={}, observers=(), attribution=Attribution())
     nvml_ever = _nvml_ever(sample.gpus) or _nvml_ever(ledger.gpus)
@@ -51,7 +54,7 @@ def ownership(
     observers: list[Observer] = []
     nobodys = 0
     for process in sorted(sample.processes.processes, key=lambda process: process.key.pid):
-        key = key_of(process.cgroup)
+        key = _key(process, keys)
         if key is not None and excluded(key, settings):
             continue
         seen = last.get(process.key, ())
@@ -78,6 +81,11 @@ def ownership(
             observer=len(observers),
         ),
     )
+
+
+def _key(process: Process, keys: Keys) -> WorkloadKey | None:
+    named = keys.get(identity(process.cgroup) or "") if process.cgroup else None
+    return named or key_of(process.cgroup)
 
 
 def _nvml_ever(gpus: Gpus | None) -> bool:

@@ -1,9 +1,11 @@
 """One rank, or the helpers of a workload together, set against its home."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from numa_exporter.model.ids import Dimension, ProcessKey, RankKey
+from numa_exporter.model.kubelet import Grant
+from numa_exporter.model.names import Names
 from numa_exporter.model.placement import CpuAccount, Ledger, Machine, PlacedProcess, Rank, Tally
 from numa_exporter.model.processes import Cgroup, ProcessThreads
 from numa_exporter.model.sample import Sample
@@ -20,7 +22,7 @@ from numa_exporter.placement.ownership import Member
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """What every rank of one sample is placed against. ``shared_by``: how many ranks map a segment of shared memory.
-    ``near_nics``: the NICs at PIX or PXB of a GPU."""
+    ``near_nics``: the NICs at PIX or PXB of a GPU. ``names`` and ``grants`` are those of all containers."""
 
     sample: Sample
     machine: Machine
@@ -29,6 +31,8 @@ class Scene:
     interrupts: Tally[tuple[str, int]] | None
     near_nics: Mapping[str, Sequence[str]]
     shared_by: Mapping[str, int]
+    names: Names = field(default_factory=Names)
+    grants: tuple[Grant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
