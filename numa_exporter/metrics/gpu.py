@@ -1,6 +1,6 @@
 """GPUs: what they are, which nodes are nearest, who holds them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from numa_exporter.metrics.row import LabelValue, Row, Sample, View, W, workload_labels
@@ -74,7 +74,7 @@ def _workload_info(view: View) -> Iterator[Sample]:
         known = best.get(key)
         if known is None or _order(held) < _order(known):
             best[key] = held
-    for held in best.values():
+    for held in (*best.values(), *_granted(view, {(workload, uuid) for workload, uuid, _ in best})):
         labels: tuple[LabelValue, ...] = (
             held.holding.uuid,
             held.holding.mig_uuid,
@@ -84,6 +84,23 @@ def _workload_info(view: View) -> Iterator[Sample]:
             held.holding.evidence,
         )
         yield labels + workload_labels(held.workload), 1
+
+
+def _granted(view: View, held: Collection[tuple[WorkloadKey, str]]) -> Iterator[_Held]:
+    """GPUs that the kubelet granted to a container whose processes are not seen on them."""
+    placed = {workload.grant: workload.key for workload in view.report.placement.workloads if workload.grant}
+    for grant in view.report.placement.promises.grants if view.report.placement.promises else ():
+        key = placed.get(grant, grant.key)
+        for (uuid, mig_uuid), gpu in {(gpu.uuid, gpu.mig_uuid): gpu for gpu in grant.gpus}.items():
+            if (key, uuid) not in held:
+                holding = Holding(
+                    uuid=uuid,
+                    role="main",
+                    evidence="kubelet",
+                    mig_uuid=mig_uuid,
+                    gpu_instance_id=gpu.gpu_instance_id,
+                )
+                yield _Held(workload=key, rank=None, holding=holding)
 
 
 def _order(held: _Held) -> tuple[int, int]:
@@ -149,8 +166,8 @@ ROWS = (
         name="numa_gpu_workload_info",
         kind="gauge",
         labels=("uuid", "mig_uuid", "gpu_instance_id", "rank", "role", "evidence", *W),
-        help="Who holds the GPU, best evidence first; role main, stray or observer; rank is the rank's uuid. NVML, "
-        "KFD, DRM, /proc/PID/fd.",
+        help="Who holds the GPU, best evidence first; role main, stray or observer; rank is the rank's uuid; evidence "
+        "kubelet where it was granted and no process is seen. NVML, KFD, DRM, /proc/PID/fd, PodResources.",
         samples=_workload_info,
     ),
     Row(

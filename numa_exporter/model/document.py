@@ -20,6 +20,7 @@ from numa_exporter.model.placement import (
     Workload,
 )
 from numa_exporter.model.processes import Sampling
+from numa_exporter.model.promises_document import section
 from numa_exporter.model.recording import Json
 from numa_exporter.model.report import Finding, Report, Verdict
 from numa_exporter.model.thresholds import limits
@@ -56,6 +57,7 @@ def document(report: Report) -> dict[str, Json]:
             "denied": placement.attribution.denied,
             "observer": placement.attribution.observer,
         },
+        "kubelet": section(placement.promises),
         "workloads": [_workload(workload, report) for workload in placement.workloads],
         "findings": [_finding(finding) for finding in report.findings],
         "sources": {name: _source(health, placement) for name, health in report.health.items()},

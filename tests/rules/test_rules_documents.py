@@ -18,15 +18,7 @@ JOINS = REPOSITORY / "docs" / "joins.md"
 ALERTMANAGER = REPOSITORY / "deploy" / "alertmanager" / "alertmanager.yaml"
 DOCUMENTS = [*FILES.values(), RUNBOOKS, JOINS, ALERTMANAGER]
 
-# In the contract, not yet in TABLE: the kubelet's rows. A test below fails when one arrives: take it out here.
-PENDING = {
-    "numa_kubelet_policy_info": ("cpu_manager", "memory_manager", "topology_manager", "topology_scope"),
-    "numa_workload_granted_cpus": ("namespace", "pod", "container", "unit", "numa_node"),
-    "numa_gpu_granted": ("uuid",),
-    "numa_gpus_usable": ("size", "policy"),
-    "numa_gpus_stranded": ("size",),
-}
-METRICS = {row.name: row.labels for row in TABLE} | PENDING
+METRICS = {row.name: row.labels for row in TABLE}
 NOT_METRICS = {
     "numa_exporter",
     "numa_node",
@@ -107,10 +99,6 @@ def test_every_alert_section_says_what_when_and_how() -> None:
 def test_links_within_the_runbooks_lead_somewhere() -> None:
     anchors = {title.lower() for title in sections()}
     assert set(re.findall(r"\]\(#([\w-]+)\)", RUNBOOKS.read_text())) <= anchors
-
-
-def test_pending_metrics_are_still_pending() -> None:
-    assert not PENDING.keys() & {row.name for row in TABLE}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
