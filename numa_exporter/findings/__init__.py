@@ -8,15 +8,18 @@ from numa_exporter.findings import (
     device_opened_everywhere,
     gpu_node_polluted,
     gpus_span_sockets,
+    grant_broken,
     host_buffers_remote,
     irq_remote,
     local_memory_exhausted,
     memory_remote,
     mems_wider_than_cpus,
+    not_exclusive,
     numa_balancing_on,
     pages_before_policy,
     pcie_degraded,
     policy_interleaved,
+    policy_note,
     policy_off_home,
     process_spans_sockets,
     rank_swapped,
@@ -38,6 +41,7 @@ FINDINGS: tuple[Rule, ...] = (
     cpuset_off_home.RULE,
     policy_off_home.RULE,
     rank_swapped.RULE,
+    grant_broken.RULE,
     local_memory_exhausted.RULE,
     gpu_node_polluted.RULE,
     threads_escaped.RULE,
@@ -47,6 +51,7 @@ FINDINGS: tuple[Rule, ...] = (
     gpus_span_sockets.RULE,
     policy_interleaved.RULE,
     process_spans_sockets.RULE,
+    not_exclusive.RULE,
     affinity_unknown.RULE,
     irq_remote.RULE,
     pcie_degraded.RULE,
@@ -54,8 +59,9 @@ FINDINGS: tuple[Rule, ...] = (
     single_node.RULE,
     virtual_topology.RULE,
     device_opened_everywhere.RULE,
+    policy_note.RULE,
 )
-"""Warnings first. What rests on what the kubelet promised comes beside them."""
+"""Warnings first."""
 
 
 def judge(memory: Memory, placement: Placement, settings: Settings, intents: tuple[Intent, ...] = ()) -> Judgement:

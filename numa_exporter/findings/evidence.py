@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from numa_exporter.findings import words
 from numa_exporter.formats import idlist
 from numa_exporter.model.ids import Backing
+from numa_exporter.model.kubelet import Grant, Promises
 from numa_exporter.model.placement import Machine, PlacedGpu, Rank, Workload
 from numa_exporter.model.processes import Cgroup
 from numa_exporter.model.report import Evidence
@@ -56,6 +57,16 @@ def cpuset(workload: Workload) -> Iterator[Evidence]:
     cgroup = workload.cgroup
     if cgroup and cgroup.cpus is not None:
         yield Evidence(path=_cgroup_file(cgroup, "cpus"), line=idlist.render(cgroup.cpus))
+
+
+def granted(grants: Iterable[Grant], promised: Promises) -> Iterator[Evidence]:
+    """Exclusive CPUs and the pool of the others, as the kubelet's state has them, else PodResources."""
+    read = promised.shared_cpus is not None
+    path = "/var/lib/kubelet/cpu_manager_state" if read else "/var/lib/kubelet/pod-resources/kubelet.sock"
+    for grant in grants:
+        yield Evidence(path=path, line=f'"{grant.pod_uid}":{{"{grant.container}":"{idlist.render(grant.cpus)}"}}')
+    if promised.shared_cpus is not None:
+        yield Evidence(path=path, line=f'"defaultCpuSet":"{idlist.render(promised.shared_cpus)}"')
 
 
 def mems(workload: Workload) -> Iterator[Evidence]:

@@ -26,6 +26,7 @@ from tests.builders import (
     two_socket,
 )
 from tests.findings.watch import Script, under
+from tests.kubernetes.machines import Node, pod_cgroup, pod_task
 
 GOOD: Mapping[Backing, Mapping[int, int]] = {"anon": {0: 4 * GIB}}
 AWRY: Mapping[Backing, Mapping[int, int]] = {"anon": {0: 3 * GIB, 1: GIB}}
@@ -131,6 +132,23 @@ def opened(*uuids: str) -> Script:
     return steadily(parts, task(1, gpus=dict.fromkeys(uuids), evidence="fd"))
 
 
+def without_cpu(parts: Parts, cpu: int) -> Parts:
+    """The CPU is offline; the node's cpulist keeps no trace of it."""
+    first, second = parts.topology.nodes
+    left = parts.topology.online_cpus - {cpu}
+    return parts.change_topology(nodes=(replace(first, cpus=first.cpus - {cpu}), second), online_cpus=left)
+
+
+def in_pod(node: Node, allowed: str, qos: str = "") -> Script:
+    """Pod llm-0 on GPU-0 with this effective cpuset."""
+    held = pod_task(1, "llm-0", gpus="GPU-0", qos=qos)
+    return lambda at: node.sample(held, at=at, cgroups=[pod_cgroup("llm-0", allowed, qos)])
+
+
+GRANTED = Node(two_socket()).granting("llm-0", gpus=("GPU-0",), cpus="0-7")
+SHARING = Node(two_socket()).granting("llm-0", gpus=("GPU-0",))
+
+
 def nowhere(**fields: object) -> Script:
     """A GPU whose sysfs node is -1 on a machine of two sockets."""
     lost: Gpu = gpu(0, None, **fields)
@@ -159,6 +177,12 @@ CASES: Mapping[str, Case] = MappingProxyType(
             silent=steadily(two_socket(), under(task(1, gpus="GPU-0", mapped=GOOD), "prefer (many):0-1")),
         ),
         "rank_swapped": Case(fires=pair(1, 0), silent=pair(1, 1)),
+        "grant_broken": Case(
+            fires=in_pod(GRANTED, "8-63"),
+            # As granted, but for a CPU that was taken offline.
+            silent=in_pod(replace(GRANTED, parts=without_cpu(GRANTED.parts, 7)), "0-6"),
+            names=("prod/llm-0/vllm", "CPUs 0-7", "shared pool"),
+        ),
         "local_memory_exhausted": Case(fires=full_node(200.0), silent=full_node(1.0), names=("vllm.service", "Node 0")),
         "gpu_node_polluted": Case(
             fires=coherent(2 * GIB, GOOD), silent=coherent(0, {"anon": {0: GIB, 2: 8 * GIB}}), names=("Node 2", "GPU 0")
@@ -199,6 +223,11 @@ CASES: Mapping[str, Case] = MappingProxyType(
             silent=steadily(two_socket(), task(1, gpus={"GPU-0": 40 * GIB, "GPU-7": 534 * MIB})),
             names=("vllm.service", "GPUs 0,7"),
         ),
+        "not_exclusive": Case(
+            fires=in_pod(SHARING, "0-63", qos="burstable"),
+            silent=in_pod(replace(SHARING, policy="none"), "0-63", qos="burstable"),
+            names=("prod/llm-0/vllm", "GPU 0", "Burstable", "single-numa-node"),
+        ),
         "affinity_unknown": Case(
             fires=nowhere(), silent=nowhere(nvml_affinity=frozenset({1})), names=("GPU 0 (00000000:30:00.0)",)
         ),
@@ -213,6 +242,11 @@ CASES: Mapping[str, Case] = MappingProxyType(
         ),
         "device_opened_everywhere": Case(
             fires=opened(*EVERY), silent=opened("GPU-0"), names=("vllm.service", "GPUs 0-7")
+        ),
+        "policy_note": Case(
+            fires=in_pod(replace(GRANTED, topology="restricted"), "0-7"),
+            silent=in_pod(replace(GRANTED, topology="none"), "0-7"),
+            names=("The kubelet", "5 GPUs"),
         ),
     }
 )
