@@ -20,7 +20,7 @@ from tests.kubernetes.e2e.settings import Folders
 REPOSITORY = Path(__file__).resolve().parents[3]
 HELM = 3  # the newest major that still speaks with this old a server
 NAMESPACES = ("--mount", "--uts", "--net", "--pid", "--cgroup")
-PATIENCE = 30.0  # seconds; only a test that fails waits this long
+PATIENCE = 120.0  # seconds; only a test that fails waits this long
 
 T = TypeVar("T")
 

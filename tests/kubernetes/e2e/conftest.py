@@ -7,34 +7,50 @@ from pathlib import Path
 import pytest
 
 from tests.deploy import image
-from tests.kubernetes.e2e import cgroups, cluster, components, device_plugin, exporter, images, prometheus, workloads
+from tests.kubernetes.e2e import (
+    cgroups,
+    cluster,
+    components,
+    device_plugin,
+    exporter,
+    gpus,
+    images,
+    prometheus,
+    workloads,
+)
 from tests.kubernetes.e2e.cluster import Cluster, eventually
 from tests.kubernetes.e2e.exporter import Exporter
 from tests.kubernetes.e2e.prometheus import Prometheus
 from tests.kubernetes.e2e.settings import NODE_NAME
 from tests.kubernetes.e2e.workloads import Running
-from tests.nvml.build import NvmlShim, record
+from tests.nvml.build import NvmlShim
 
-GPUS = tuple(f"GPU-{digit * 8}-0000-4000-8000-00000000000{digit}" for digit in "1234")
 GPU_LABEL = "nvidia.com/gpu.present=true"
+
+
+def unavailable(reason: str) -> None:
+    """A failure in CI, a skip on a user's machine."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
 def node() -> Iterator[Cluster]:
     """A Ready node that has GPUs to give away, and nothing on it."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root: namespaces, mounts, cgroups")
-    if not {"cpuset", "memory", "cpu"} <= cgroups.controllers():
-        pytest.skip("needs cgroup v1: Kubernetes 1.20 with its cgroupfs driver")
     if not components.cached() and not os.environ.get("E2E"):
         pytest.skip("needs Kubernetes built from source: make e2e-kubernetes")
+    if os.geteuid() != 0:
+        unavailable("needs root: namespaces, mounts, cgroups")
+    if not {"cpuset", "memory", "cpu"} <= cgroups.controllers():
+        unavailable("needs cgroup v1: Kubernetes 1.20 with its cgroupfs driver")
     with cluster.running() as started:
         archive = started.folders.scratch / "images.tar"
         exporter.import_image(started, images.archive(components.node() / "bin" / "busybox", archive))
         started.kubectl("label", "node", NODE_NAME, GPU_LABEL)
         started.kubectl("create", "namespace", workloads.NAMESPACE)
-        with started.daemon("device-plugin", *device_plugin.command(dict.fromkeys(GPUS, 0))):
-            eventually(lambda: _has_gpus(started))
+        with started.daemon("device-plugin", *device_plugin.command(dict.fromkeys(gpus.UUIDS, 0))):
+            eventually(lambda: device_plugin.registered(started, gpus.UUIDS))
             yield started
 
 
@@ -58,19 +74,8 @@ def shim(
     library.parent.mkdir(parents=True)
     library.write_bytes(nvml_library().read_bytes())
     shim = NvmlShim(library=library, file=root / "nvml.txt", log=root / "nvml.log")
-    write_gpus(shim, running)
+    gpus.write(shim, running)
     return shim
-
-
-def write_gpus(shim: NvmlShim, running: list[Running]) -> None:
-    model: dict[str, str | int] = {"name": "NVIDIA H100", "memory": 80 << 30, "nodes": 0}
-    gpus = [record("gpu", pci=f"0000:{at + 1:x}1:00.0", uuid=uuid, minor=at, **model) for at, uuid in enumerate(GPUS)]
-    processes = [
-        record("process", gpu=GPUS.index(uuid), pid=container.pid, used=2 << 30)
-        for container in running
-        for uuid in sorted(container.gpus)
-    ]
-    shim.write(record("driver", version="550.90.07", nvml="12.550.90.07", cuda=12040), *gpus, *processes)
 
 
 @pytest.fixture(scope="session")
@@ -87,8 +92,3 @@ def installed(node: Cluster, shim: NvmlShim, need_tool: Callable[[str, str], str
 def scraped(installed: Exporter) -> Iterator[Prometheus]:
     with prometheus.scraping(installed.cluster) as server:
         yield server
-
-
-def _has_gpus(cluster: Cluster) -> None:
-    allocatable = cluster.get("node", NODE_NAME)["status"]["allocatable"]
-    assert allocatable[device_plugin.RESOURCE] == str(len(GPUS))

@@ -7,13 +7,15 @@ kubelet comes back, as real plugins do: a starting kubelet empties the folder of
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from grpclib.client import Channel, UnaryUnaryMethod
 from grpclib.const import Cardinality, Handler
 from grpclib.server import Server, Stream
 
 from tests.kubernetes.e2e import deviceplugin_pb2 as pb
+from tests.kubernetes.e2e import settings
+from tests.kubernetes.e2e.cluster import Cluster
 
 RESOURCE = "nvidia.com/gpu"
 FOLDER = "/var/lib/kubelet/device-plugins"
@@ -25,6 +27,12 @@ def command(gpus: Mapping[str, int]) -> list[str]:
     """The command line of a plugin that offers these GPUs, given with their NUMA nodes."""
     offered = (f"{uuid}={node}" for uuid, node in gpus.items())
     return [sys.executable, "-m", "tests.kubernetes.e2e.device_plugin", *offered]
+
+
+def registered(cluster: Cluster, uuids: Sequence[str]) -> None:
+    """AssertionError unless the kubelet has told the control plane of as many GPUs."""
+    allocatable = cluster.get("node", settings.NODE_NAME)["status"]["allocatable"]
+    assert allocatable.get(RESOURCE) == str(len(uuids))
 
 
 class DevicePlugin:

@@ -1,5 +1,6 @@
 """The exporter on the cluster: installed from the chart, read over HTTP."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,14 @@ class Exporter:
         text = self.cluster.fetch(f"http://{self.address}/metrics")
         samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
         return [(sample.labels, sample.value) for sample in samples if sample.name == name]
+
+
+def assert_series(found: Sequence[tuple[Labels, float]] | Sequence[Labels], expected: Sequence[Labels]) -> None:
+    """As many series as expected, each expected one with at least its labels."""
+    labels = [series if isinstance(series, dict) else series[0] for series in found]
+    assert len(labels) == len(expected), labels
+    for wanted in expected:
+        assert any(wanted.items() <= series.items() for series in labels), (wanted, labels)
 
 
 def install(cluster: Cluster, shim: NvmlShim, driver_root: Path) -> Exporter:

@@ -37,15 +37,36 @@ def main() -> None:
     settings.write(folders, node)
     folders.logs.mkdir()
     os.environ["PATH"] = f"{node}/usr/bin:{node}/usr/sbin:{os.environ['PATH']}"
-    start(processes.etcd(node, folders), folders)
-    start(processes.containerd(node, folders), folders)
+    supervisor = Supervisor(folders.logs)
+    supervisor.start(processes.etcd(node, folders))
+    supervisor.start(processes.containerd(node, folders))
     await_port("127.0.0.1", 2379)
-    start(processes.kube_apiserver(kubernetes, folders), folders)
+    supervisor.start(processes.kube_apiserver(kubernetes, folders))
     await_port(settings.NODE_ADDRESS, 6443)
     await_file(settings.CONTAINERD_SOCKET)
     for command in (processes.kube_controller_manager, processes.kube_scheduler, processes.kubelet):
-        start(command(kubernetes, folders), folders)
-    reap()
+        supervisor.start(command(kubernetes, folders))
+    supervisor.run()
+
+
+class Supervisor:
+    """Starts processes, and starts again those that end, as an init system does."""
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._commands: dict[int, list[str]] = {}
+
+    def start(self, command: list[str]) -> None:
+        with (self._logs / f"{Path(command[0]).name}.log").open("ab") as log:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self._commands[process.pid] = command
+
+    def run(self) -> None:
+        """For ever. Other children are orphans: the shims of containers."""
+        while True:
+            pid, _ = os.wait()
+            if pid in self._commands:
+                self.start(self._commands.pop(pid))
 
 
 def end_with_parent() -> None:
@@ -102,11 +123,6 @@ def lay_network() -> None:
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1\n")
 
 
-def start(command: list[str], folders: Folders) -> None:
-    with (folders.logs / f"{Path(command[0]).name}.log").open("wb") as log:
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-
 def await_port(address: str, port: int) -> None:
     while True:
         try:
@@ -119,12 +135,6 @@ def await_port(address: str, port: int) -> None:
 def await_file(path: str) -> None:
     while not Path(path).exists():
         time.sleep(0.1)
-
-
-def reap() -> None:
-    """Containers' shims end up as children of process 1."""
-    while True:
-        os.wait()
 
 
 def mount(*arguments: str) -> None:

@@ -55,7 +55,7 @@ def containerd(node: Path, folders: Folders) -> list[str]:
 def kubelet(kubernetes: Path, folders: Folders) -> list[str]:
     return [
         f"{kubernetes}/kubelet",
-        f"--config={folders.configuration}/kubelet.yaml",
+        f"--config={settings.KUBELET_CONFIGURATION}",
         f"--kubeconfig={folders.kubeconfig}",
         f"--hostname-override={settings.NODE_NAME}",
         f"--node-ip={settings.NODE_ADDRESS}",

@@ -13,6 +13,7 @@ ETCD = "http://127.0.0.1:2379"
 PROMETHEUS = "127.0.0.1:9090"
 TOKEN = "e2e-administrator"  # of a control plane that only its own network namespace can reach
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
+KUBELET_CONFIGURATION = Path("/var/lib/kubelet/config.yaml")  # where kubeadm has it
 PAUSE_IMAGE = "localhost/pause:e2e"
 WORKLOAD_IMAGE = "localhost/workload:e2e"
 
@@ -41,12 +42,13 @@ class Folders:
 
 
 def write(folders: Folders, node: Path) -> None:
-    """Writes the files; `node` is the root that holds containerd, runc and the CNI plugins."""
+    """Writes the files, on the node; `node` is the root that holds containerd, runc and the CNI plugins."""
     folders.configuration.mkdir(parents=True)
+    KUBELET_CONFIGURATION.parent.mkdir()
+    KUBELET_CONFIGURATION.write_text(KUBELET)
     texts = {
         "containerd.toml": CONTAINERD.format(node=node, scratch=folders.scratch),
         "cni/10-pods.conflist": CNI,
-        "kubelet.yaml": KUBELET,
         "kubeconfig": KUBECONFIG.format(pki=folders.pki),
         "tokens.csv": f"{TOKEN},administrator,administrator,system:masters\n",
     }

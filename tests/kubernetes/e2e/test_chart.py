@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.kubernetes.e2e.cluster import eventually
-from tests.kubernetes.e2e.exporter import NAMESPACE, Exporter, Labels
+from tests.kubernetes.e2e.exporter import NAMESPACE, Exporter, Labels, assert_series
 from tests.kubernetes.e2e.prometheus import Prometheus
 from tests.kubernetes.e2e.settings import NODE_NAME
 from tests.kubernetes.e2e.workloads import Running
@@ -30,7 +30,8 @@ def _sources_down(installed: Exporter, known: set[str]) -> set[str]:
 
 
 def test_workloads_are_the_containers_of_pods_that_hold_gpus(installed: Exporter, running: list[Running]) -> None:
-    eventually(lambda: _same(installed.samples("numa_workload_info"), [container.identity for container in running]))
+    expected = [container.identity for container in running]
+    eventually(lambda: assert_series(installed.samples("numa_workload_info"), expected))
     assert {container.qos_class for container in running} == {"Guaranteed", "Burstable"}
 
 
@@ -67,7 +68,7 @@ def test_granted_cpus_are_those_that_only_the_guaranteed_container_may_use(
 
     def look() -> None:
         samples = installed.samples("numa_workload_granted_cpus")
-        _same(samples, expected)
+        assert_series(samples, expected)
         assert sum(value for _, value in samples) == len(guaranteed.cpus)
 
     eventually(look)
@@ -100,23 +101,15 @@ def test_the_policies_are_those_of_configz(installed: Exporter) -> None:
 
 
 def test_prometheus_finds_it_and_names_the_machine(scraped: Prometheus, running: list[Running]) -> None:
-    eventually(lambda: _same(scraped.query("up == 1"), [{"job": "numa-exporter", "node": NODE_NAME}]))
+    eventually(lambda: assert_series(scraped.query("up == 1"), [{"job": "numa-exporter", "node": NODE_NAME}]))
     expected = [container.identity | {"node": NODE_NAME} for container in running]
-    eventually(lambda: _same(scraped.query("numa_workload_info"), expected))
+    eventually(lambda: assert_series(scraped.query("numa_workload_info"), expected))
 
 
 def test_series_of_the_machine_do_not_carry_the_exporters_own_pod(scraped: Prometheus) -> None:
     series = eventually(lambda: _some(scraped.query("numa_node_info")))
     assert all(labels["node"] == NODE_NAME for labels in series)
     assert not any({"namespace", "pod", "container", "exported_pod"} & labels.keys() for labels in series)
-
-
-def _same(found: list[Labels] | list[tuple[Labels, float]], expected: list[Labels]) -> None:
-    """The same series, each with at least the expected labels."""
-    labels = [series if isinstance(series, dict) else series[0] for series in found]
-    assert len(labels) == len(expected), labels
-    for wanted in expected:
-        assert any(wanted.items() <= series.items() for series in labels), (wanted, labels)
 
 
 def _some(found: list[Labels]) -> list[Labels]:
