@@ -14,7 +14,7 @@ RUN python3 -m venv /build \
         -r requirements.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY numa_exporter numa_exporter
-# Bytecode that is never checked against its source: the root file system is read-only, and builds are alike.
+# Bytecode that is never checked against its source, for the root file system is read-only.
 RUN /build/bin/python -m hatchling build -t wheel -d /dist \
     && /build/bin/pip --python /opt/numa-exporter/bin/python install --no-compile --no-deps --no-index /dist/*.whl \
     && /opt/numa-exporter/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/numa-exporter/lib

@@ -24,23 +24,23 @@ class Store:
     """buildah with images of its own, below `folder`; the machine's are not touched."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def buildah(self, *arguments: str) -> str:
         """What buildah printed. CalledProcessError where it failed."""
         with tempfile.TemporaryDirectory(prefix="numa-image-") as run:
-            store = ("--root", str(self._folder), "--runroot", run, "--storage-driver", "overlay")
+            store = ("--root", str(self.folder), "--runroot", run, "--storage-driver", "overlay")
             done = subprocess.run(["buildah", *store, *arguments], check=True, stdout=subprocess.PIPE, text=True)
         return done.stdout.strip()
 
 
-def build(name: str) -> Store:
-    """Builds the tree's Dockerfile as `name` and gives the store that holds it."""
+def build(name: str, *more: str, tree: Path = REPOSITORY) -> Store:
+    """Builds the Dockerfile of `tree` as `name`, with `more` options, and gives the store that holds it."""
     store = Store(kept(f"images-{BASE_RELEASE}", _make_base))
     # chroot: a network of buildah's own would lay a bridge and firewall rules on this machine
     here = [word for path in FROM_HERE if os.path.exists(path) for word in ("--volume", f"{path}:{path}:ro")]
     options = ("--layers", "--pull-never", "--format=docker", "--isolation=chroot", "--network=host", *here)
-    store.buildah("bud", "--quiet", *options, "--tag", name, str(REPOSITORY))
+    store.buildah("bud", "--quiet", *options, *more, "--tag", name, str(tree))
     return store
 
 
