@@ -43,7 +43,15 @@ class LiveHost:
 
     @property
     def nodename(self) -> str:
-        return os.uname().nodename
+        # In a container uname tells the container's own name; the host's is in the host's files.
+        own = os.uname().nodename
+        return own if self._roots.rootfs == "/" else self._named_in_files() or own
+
+    def _named_in_files(self) -> str | None:
+        try:
+            return self.read("/etc/hostname").decode("utf-8", "replace").strip() or None
+        except HostError:
+            return None
 
     def read(self, path: str) -> bytes:
         try:
@@ -197,10 +205,7 @@ class ForeignTree(LiveHost):
 
     @property
     def nodename(self) -> str:
-        try:
-            return self.read("/etc/hostname").decode("utf-8", "replace").strip() or "unknown"
-        except HostError:
-            return "unknown"
+        return self._named_in_files() or "unknown"
 
     def affinity(self, tid: int) -> bytes:
         raise HostError("absent", f"/proc/{tid}/affinity", "a foreign tree has no processes to ask")

@@ -26,7 +26,13 @@ RELEASED_SECONDS = 300.0
 """How long handles stay given up: time to change a MIG mode or reset a GPU. A second request starts it again."""
 
 _SONAME = "libnvidia-ml.so.1"
-_FOLDERS = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/local/nvidia/lib64")
+_FOLDERS = (
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/local/nvidia/lib64",
+    "/lib64",  # GKE: the driver's root is the folder of its libraries
+)
 
 # nvml.h:nvmlReturn_t. INVALID_ARGUMENT and NOT_FOUND are an index that no device has (any more).
 _ABSENT = frozenset({2, 3, 6, 12, 13, 21, 25, 26, 28})
