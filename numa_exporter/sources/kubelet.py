@@ -59,8 +59,10 @@ class KubeletReader:
                 )
             ),
         )
-        if value == Kubelet() and look.failure is None:
-            raise HostError("absent", ROOT, "no kubelet keeps its state here")
+        if value == Kubelet():
+            if look.failure is None:
+                raise HostError("absent", ROOT, "no kubelet keeps its state here")
+            return Outcome(value=None, failure=look.failure, counts=look.failures.counts)
         config, path = _config(look, self._tree)
         value = replace(value, config=config, config_path=path, living=_living(look, self._tree, config))
         return Outcome(value=value, failure=look.failure, counts=look.failures.counts)
