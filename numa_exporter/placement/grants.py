@@ -51,6 +51,18 @@ def grants(kubelet: Kubelet, names: Names, machine: Machine) -> tuple[Grant, ...
     return tuple(sorted((grant for grant in made if _promises(grant)), key=lambda grant: str(grant.key)))
 
 
+def grant_of(
+    made: Iterable[Grant], pod_uid: str | None, container: str | None, container_id: str | None
+) -> Grant | None:
+    """A container's own grant. None where it has none, or where it is not known which container it is."""
+    for grant in made:
+        if grant.container_id is not None and grant.container_id == container_id:
+            return grant
+        if container is not None and grant.container == container and pod_uid is not None and grant.pod_uid == pod_uid:
+            return grant
+    return None
+
+
 def _of_files(kubelet: Kubelet) -> dict[tuple[str | None, str | None], _Draft]:
     """By (uid, container); by (None, container id) in the CPU manager's oldest schema."""
     drafts: dict[tuple[str | None, str | None], _Draft] = {}

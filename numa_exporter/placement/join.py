@@ -13,6 +13,7 @@ from numa_exporter.model.sample import Sample
 from numa_exporter.model.thresholds import Settings
 from numa_exporter.placement import stuck
 from numa_exporter.placement.accounts import Step, kept, marked
+from numa_exporter.placement.grants import grant_of
 from numa_exporter.placement.interrupts import near_nics
 from numa_exporter.placement.locality import Home, counted, cpus_by_node, home
 from numa_exporter.placement.machine import place_machine
@@ -20,7 +21,7 @@ from numa_exporter.placement.memory import sharers
 from numa_exporter.placement.naming import Keys, job_of, keys
 from numa_exporter.placement.ownership import ownership
 from numa_exporter.placement.plan import Plan, plans
-from numa_exporter.placement.promises import grant_of, promises
+from numa_exporter.placement.promises import promises
 from numa_exporter.placement.rank import Cast, Scene, place_rank
 from numa_exporter.placement.tally import advance
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from numa_exporter.model.kubelet import AlignmentPolicy, Grant, Kubelet, Policies, Promises
+from numa_exporter.model.kubelet import AlignmentPolicy, Kubelet, Policies, Promises
 from numa_exporter.model.names import Names
 from numa_exporter.model.placement import Machine
 from numa_exporter.model.sample import Sample
@@ -131,15 +131,3 @@ def _agent(kubelet: Kubelet, names: Names) -> str | None:
     on_disk = (pod.pod for uid, pod in names.pods.items() if kubelet.living is None or uid in kubelet.living)
     found = {name for name in (*on_disk, *(pod.name for pod in kubelet.pods or ())) if _AGENT.search(name)}
     return min(found, default=None)
-
-
-def grant_of(
-    made: tuple[Grant, ...], pod_uid: str | None, container: str | None, container_id: str | None
-) -> Grant | None:
-    """A container's own grant. None where it has none, or where it is not known which container it is."""
-    for grant in made:
-        if grant.container_id is not None and grant.container_id == container_id:
-            return grant
-        if container is not None and grant.container == container and pod_uid is not None and grant.pod_uid == pod_uid:
-            return grant
-    return None

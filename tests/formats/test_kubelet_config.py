@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from numa_exporter.formats import kubelet_config
+from numa_exporter.formats.kubelet_config import merged, parse
 from numa_exporter.formats.parse_error import ParseError
 
 YAML = b"""
@@ -84,3 +85,16 @@ def test_a_real_object_around_the_configuration_is_not_it(shared_data: Path) -> 
     config = kubelet_config.parse(json.dumps(inner).encode(), "/configz")
     assert (config.memory_manager_policy, config.topology_manager_scope) == ("Static", "pod")
     assert config.reserved_system_cpus == {0, 1}
+
+
+def test_what_a_later_one_sets_beats_the_earlier_ones() -> None:
+    first = parse(
+        b"kind: KubeletConfiguration\ntopologyManagerPolicy: none\ncpuManagerPolicyOptions: {a: x, b: x}\n", "1"
+    )
+    later = parse(
+        b"kind: KubeletConfiguration\ntopologyManagerPolicy: restricted\ncpuManagerPolicyOptions: {b: y}\n", "2"
+    )
+    both = merged(first, later, parse(b"kind: KubeletConfiguration\nreservedSystemCPUs: 0-1\n", "3"))
+    assert (both.topology_manager_policy, both.memory_manager_policy) == ("restricted", None)
+    assert both.cpu_manager_policy_options == {"a": "x", "b": "y"}
+    assert both.reserved_system_cpus == {0, 1}
