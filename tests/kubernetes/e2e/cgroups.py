@@ -1,4 +1,8 @@
-"""A cgroup of our own in every v1 hierarchy: a kubelet at home below it meets no other and leaves nothing behind."""
+"""A cgroup of our own in every v1 hierarchy: a kubelet at home below it meets no other and leaves nothing behind.
+
+Run as `python -m tests.kubernetes.e2e.cgroups NAME COMMAND...` it keeps the cgroups NAME for as long as the command
+runs in them, and removes them also where whoever started it is no more.
+"""
 
 import os
 import sys
@@ -9,6 +13,25 @@ from pathlib import Path
 from numa_exporter.formats import mountinfo, proc_cgroup
 
 INHERITED = ("cpuset.cpus", "cpuset.mems")  # empty in a new v1 cgroup, and no task may join until they are set
+
+
+def keeper(name: str) -> list[str]:
+    """The start of the command line of something that runs in cgroups of its own."""
+    return [sys.executable, "-m", "tests.kubernetes.e2e.cgroups", name]
+
+
+def main() -> None:
+    name, *command = sys.argv[1:]
+    folders = create(name)
+    try:
+        child = os.fork()
+        if child == 0:
+            for folder in folders:
+                (folder / "cgroup.procs").write_text("0")  # the writer
+            os.execvp(command[0], command)
+        os.waitpid(child, 0)
+    finally:
+        remove(folders)
 
 
 def controllers() -> set[str]:
@@ -25,11 +48,6 @@ def create(name: str) -> list[Path]:
             if (folder / file).exists():
                 (folder / file).write_text((folder.parent / file).read_text())
     return folders
-
-
-def entering(folders: list[Path]) -> list[str]:
-    """The start of a command line: what follows runs in the cgroups."""
-    return [sys.executable, "-m", "tests.kubernetes.e2e.cgroups", *map(str, folders), "--"]
 
 
 def remove(folders: list[Path]) -> None:
@@ -65,14 +83,6 @@ def _own() -> Iterator[Path]:
 def _mounts() -> list[mountinfo.Mount]:
     mounts = mountinfo.parse(Path("/proc/self/mountinfo").read_bytes(), "/proc/self/mountinfo")
     return [mount for mount in mounts if mount.fstype == "cgroup"]
-
-
-def main() -> None:
-    split = sys.argv.index("--")
-    for folder in sys.argv[1:split]:
-        Path(folder, "cgroup.procs").write_text("0")  # the writer
-    command = sys.argv[split + 1 :]
-    os.execvp(command[0], command)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ class Cluster:
             yield process
         finally:
             # nsenter forks to enter the processes' namespace, and waits
-            os.kill(_child(process), signal.SIGTERM)
+            os.kill(_child(process.pid), signal.SIGTERM)
             process.wait()
 
     def environment(self) -> dict[str, str]:
@@ -96,33 +96,28 @@ def _running(folders: Folders) -> Iterator[Cluster]:
     folders.pki.mkdir()
     key = str(folders.pki / "accounts.pem")
     subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
-    own = cgroups.create(f"numa-e2e-{os.getpid()}")
-    try:
-        with _namespaces(folders, own) as pid:
-            cluster = Cluster(pid=pid, folders=folders)
-            eventually(lambda: cluster.kubectl("get", "--raw=/readyz"))
-            eventually(lambda: cluster.get("serviceaccount", "default"))
-            wait = ("wait", "--for=condition=Ready", "--timeout=60s", f"node/{settings.NODE_NAME}")
-            eventually(lambda: cluster.kubectl(*wait))
-            yield cluster
-    finally:
-        cgroups.remove(own)
+    with _node(folders) as pid:
+        cluster = Cluster(pid=pid, folders=folders)
+        eventually(lambda: cluster.kubectl("get", "--raw=/readyz"))
+        eventually(lambda: cluster.get("serviceaccount", "default"))
+        wait = ("wait", "--for=condition=Ready", "--timeout=60s", f"node/{settings.NODE_NAME}")
+        eventually(lambda: cluster.kubectl(*wait))
+        yield cluster
 
 
 @contextlib.contextmanager
-def _namespaces(folders: Folders, own: list[Path]) -> Iterator[int]:
-    node = [sys.executable, "-m", "tests.kubernetes.e2e.node"]
-    paths = [str(folders.scratch), str(components.node()), str(components.kubernetes())]
+def _node(folders: Folders) -> Iterator[int]:
+    """The PID of the node's process 1. Nothing of the node is left when the block, or this process, ends."""
+    keeper = cgroups.keeper(f"numa-e2e-{os.getpid()}")
+    unshare = ("unshare", *NAMESPACES, "--fork", "--kill-child", "--mount-proc")
+    paths = (str(folders.scratch), str(components.node()), str(components.kubernetes()))
+    command = [*keeper, *unshare, sys.executable, "-m", "tests.kubernetes.e2e.node", *paths]
     with (folders.scratch / "node.log").open("wb") as log:
         process = subprocess.Popen(
-            [*cgroups.entering(own), "unshare", *NAMESPACES, "--fork", "--kill-child", "--mount-proc", *node, *paths],
-            cwd=REPOSITORY,
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
+            command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
         )
     try:
-        yield eventually(lambda: _child(process))
+        yield eventually(lambda: _child(_child(process.pid)))
     except Exception as error:
         error.add_note(_last_words(folders))
         raise
@@ -137,9 +132,9 @@ def _last_words(folders: Folders) -> str:
     return "\n".join(f"---- {log.name}\n{log.read_text(errors='replace')[-2000:]}" for log in logs)
 
 
-def _child(process: "subprocess.Popen[bytes]") -> int:
-    """The PID of the only child of a tool that entered a namespace."""
-    (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+def _child(pid: int) -> int:
+    """The PID of the process's only child."""
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return int(child)
 
 

@@ -38,11 +38,6 @@ def kubernetes() -> Path:
     return _once("kubernetes", _build)
 
 
-def cached() -> bool:
-    """Whether the part that takes minutes is there."""
-    return (cache() / "kubernetes").is_dir()
-
-
 def _build(folder: Path, scratch: Path) -> None:
     archive = Archive(NODE_RELEASE, scratch / "apt", sources=True)
     for package in GO_PACKAGES:
