@@ -85,7 +85,8 @@ def prometheus(config: Path, data: Path, port: int) -> Server:
         f"--storage.tsdb.path={data}",
         f"--web.listen-address=127.0.0.1:{port}",
         "--storage.tsdb.retention.time=30d",
-        "--web.enable-lifecycle",
+        # An alert that fires before Prometheus has found its Alertmanager is dropped, and sent again only after this.
+        "--rules.alert.resend-delay=5s",
         "--log.level=warn",
     ]
     return Server(command, port, data.parent / "prometheus.log")

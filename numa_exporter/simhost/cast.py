@@ -102,7 +102,8 @@ def _waves(age: float, phase: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incarnation:
-    """One life of a workload: its names, cgroup and processes, from ``began`` to ``ended``."""
+    """One life of a workload: its names, cgroup and processes, from ``began`` to ``ended``. ``granted``: the CPUs that
+    the kubelet promised to it alone when it started."""
 
     workload: Workload
     life: Life
@@ -113,6 +114,7 @@ class Incarnation:
     container_id: str
     cgroup: str
     cpus: tuple[int, ...]
+    granted: tuple[int, ...]
     tasks: tuple[Task, ...]
 
     def alive(self, now: float) -> bool:
@@ -134,6 +136,14 @@ class Cast:
             for number, workload in enumerate(self._scenario.workload)
             for turn in range(len(workload.life))
         )
+
+    @cached_property
+    def shared_cpus(self) -> tuple[int, ...]:
+        """The CPUs that no Guaranteed pod owns."""
+        owned = {
+            cpu for workload in self._scenario.workload for life in workload.life for cpu in self._grant(workload, life)
+        }
+        return tuple(cpu for cpu in self._layout.cpus if cpu not in owned)
 
     @cached_property
     def observers(self) -> tuple[Task, ...]:
@@ -219,6 +229,7 @@ class Cast:
             container_id=container,
             cgroup=cgroup,
             cpus=cpus,
+            granted=self._grant(workload, workload.life[turn]),
             tasks=(server, *ranks),
         )
 
@@ -257,13 +268,21 @@ class Cast:
         )
 
     def _cpus(self, text: str, workload: Workload) -> tuple[int, ...]:
+        """A cpuset by its word; what a pod was not granted comes out of the shared pool."""
+        if text not in ("all", "home", "far"):
+            return tuple(sorted(idlist.parse(text.encode(), "scenario")))
         homes = {max(0, self._layout.gpus[gpu].node) for gpu in workload.gpus}
-        if text == "all":
-            return tuple(self._layout.cpus)
-        if text in ("home", "far"):
-            nodes = homes if text == "home" else {self._layout.far(home) for home in homes}
-            return tuple(sorted(cpu for node in nodes for cpu in self._layout.cpus_of(node)))
-        return tuple(sorted(idlist.parse(text.encode(), "scenario")))
+        nodes = {"home": homes, "far": {self._layout.far(home) for home in homes}}.get(text, self._layout.nodes)
+        cpus = sorted(cpu for node in nodes for cpu in self._layout.cpus_of(node))
+        if workload.unit or (workload.qos == "guaranteed" and text != "all"):
+            return tuple(cpus)
+        shared = frozenset(self.shared_cpus)
+        return tuple(cpu for cpu in cpus if cpu in shared)
+
+    def _grant(self, workload: Workload, life: Life) -> tuple[int, ...]:
+        """Exclusive CPUs, where a kubelet could give any."""
+        exclusive = workload.qos == "guaranteed" and not workload.unit and life.cpus != "all" and life.restart
+        return self._cpus(life.cpus, workload) if exclusive and self._scenario.machine.kubelet else ()
 
     def _nodes(self, cpus: Sequence[int]) -> tuple[int, ...]:
         return tuple(sorted({self._layout.node_of(cpu) for cpu in cpus}))

@@ -18,10 +18,10 @@ class Life:
     """A workload from one start to the next, or ``until`` it ends. ``restart`` false: the processes live on, only where
     they are allowed, run and have their pages changes.
 
-    ``cpus`` is the container's cpuset: all, home, far, or kernel list text. ``bound``: threads and memory policy of
-    each rank are bound to its home node or to the far one. ``remote_memory`` and ``remote_cpu``: the shares that lie
-    or run on the far socket; ``socket_memory``: what lies on another node of the home socket. One share for all ranks,
-    or a list.
+    ``cpus`` is the container's cpuset: all, home or far (of a pod: as far as no Guaranteed pod owns them), or kernel list
+    text. ``bound``: threads and memory policy of each rank are bound to its home node or to the far one.
+    ``remote_memory`` and ``remote_cpu``: the shares that lie or run on the far socket; ``socket_memory``: what lies on
+    another node of the home socket. One share for all ranks, or a list.
     """
 
     at: float = key(keys.moment)
@@ -61,7 +61,8 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The hardware. ``gpus`` holds the NUMA node of each GPU; -1 where the firmware does not say."""
+    """The hardware. ``gpus`` holds the NUMA node of each GPU; -1 where the firmware does not say. ``kubelet``: the
+    Topology Manager's policy of the kubelet that runs here, if one does; its CPU manager is static."""
 
     gpus: tuple[int, ...] = key(keys.integers)
     sockets: int = key(keys.count, 2)
@@ -72,6 +73,7 @@ class Machine:
     gpu_model: str = key(keys.words, "NVIDIA H100 80GB HBM3")
     nics: bool = key(keys.flag, True)
     kernel: str = key(keys.words, "6.8.0-demo")
+    kubelet: str = key(keys.words, "")
     observers: tuple[str, ...] = key(keys.texts, ("nv-hostengine", "nvidia-persiste", "nvidia-device-p"))
 
     @property

@@ -6,7 +6,7 @@ from typing import overload
 
 from numa_exporter import __version__
 from numa_exporter.model.recording import Answer, Frame, Question, Recording
-from numa_exporter.simhost import containers, drivers, hardware, pages, tasks
+from numa_exporter.simhost import containers, drivers, hardware, kubelet, pages, tasks
 from numa_exporter.simhost.answers import GONE, Answers, refusal
 from numa_exporter.simhost.cast import Cast
 from numa_exporter.simhost.layout import Layout
@@ -44,6 +44,7 @@ class _Moment(Answers):
         super().__init__(hardware.moving(layout, cast, now, simulation.began))
         self.update(tasks.answers(layout, cast, now))
         self.update(containers.answers(layout, cast, now))
+        self.update(kubelet.answers(layout, cast, now))
         self.update(drivers.moving(layout, cast, now))
         self._simulation = simulation
         self._now = now

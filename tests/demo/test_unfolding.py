@@ -41,7 +41,8 @@ def test_the_aligned_machine_is_clean() -> None:
 def test_one_node_is_silent_all_along() -> None:
     looks = 0
     for _, report in watched(simulation("single-node")):
-        assert {found.code for found in report.findings} <= {"single_node"}
+        assert warnings(report) == set()
+        assert {found.code for found in report.findings} <= {"single_node", "not_exclusive"}
         ranks = [rank for workload in report.placement.workloads for rank in workload.ranks]
         assert not any(ratio for rank in ranks for ratio in rank.misalignment.values())
         looks += len(ranks) == 2
@@ -70,6 +71,15 @@ def test_healing_in_place_clears_it() -> None:
         assert started == [pytest.approx(NOON - 20 * 3600 + 6, abs=1)]
     assert {code for code, _ in before} == set(REMOTE)
     assert after == set()
+
+
+def test_a_kubelet_that_forgets_its_grant() -> None:
+    """Nothing restarts; the cpuset changes under a running pod."""
+    simulated = simulation("grant-broken")
+    codes = {moment: {code for code, _ in warnings(report)} for moment, report in watched(simulated, past=1500)}
+    assert codes[-1215] == set()
+    assert codes[-1155] == {"grant_broken"}  # lasts 30 s
+    assert codes[-15] == {"grant_broken", "cpu_remote"}
 
 
 def test_sampling_agrees_with_walking() -> None:
