@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from numa_exporter.simhost.cast import Task
 from numa_exporter.simhost.layout import PAGE
+from numa_exporter.simhost.task import Task
 
 ARENAS = 6
 ROUND = 1 << 12

@@ -18,7 +18,7 @@ class Life:
     """A workload from one start to the next, or ``until`` it ends. ``restart`` false: the processes live on, only where
     they are allowed, run and have their pages changes.
 
-    ``cpus`` is the container's cpuset: all, home or far (of a pod: as far as no Guaranteed pod owns them), or kernel list
+    ``cpus`` is the container's cpuset: all, home or far (of a pod: what of it no Guaranteed pod owns), or kernel list
     text. ``bound``: threads and memory policy of each rank are bound to its home node or to the far one.
     ``remote_memory`` and ``remote_cpu``: the shares that lie or run on the far socket; ``socket_memory``: what lies on
     another node of the home socket. One share for all ranks, or a list.

@@ -6,7 +6,7 @@ from typing import overload
 
 from numa_exporter import __version__
 from numa_exporter.model.recording import Answer, Frame, Question, Recording
-from numa_exporter.simhost import containers, drivers, hardware, kubelet, pages, tasks
+from numa_exporter.simhost import containers, drivers, hardware, kubelet, pages, processes
 from numa_exporter.simhost.answers import GONE, Answers, refusal
 from numa_exporter.simhost.cast import Cast
 from numa_exporter.simhost.layout import Layout
@@ -42,7 +42,7 @@ class _Moment(Answers):
     def __init__(self, simulation: Simulation, now: float) -> None:
         layout, cast = simulation.layout, simulation.cast
         super().__init__(hardware.moving(layout, cast, now, simulation.began))
-        self.update(tasks.answers(layout, cast, now))
+        self.update(processes.answers(layout, cast, now))
         self.update(containers.answers(layout, cast, now))
         self.update(kubelet.answers(layout, cast, now))
         self.update(drivers.moving(layout, cast, now))

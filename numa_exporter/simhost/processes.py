@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 from numa_exporter.simhost import pages
 from numa_exporter.simhost.answers import Answers
-from numa_exporter.simhost.cast import EXPORTER_PID, Cast, Task
+from numa_exporter.simhost.cast import EXPORTER_PID, Cast
 from numa_exporter.simhost.hardware import UPTIME
 from numa_exporter.simhost.layout import CLOCK_TICKS, Layout, id_list, mask
+from numa_exporter.simhost.task import Task
 
 MOUNTS = "\n".join(
     (
