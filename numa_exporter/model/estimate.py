@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from math import sqrt
 from typing import NamedTuple
 
-Z95 = 1.96
+Z = 2.05
+"""Nominal 96 %: at 1.96 the simulated coverage of 24 scenarios scatters around 95 %, half of them below."""
 
 
 class Part(NamedTuple):
@@ -19,7 +20,7 @@ class Part(NamedTuple):
 def half_width(parts: Iterable[Part]) -> float:
     """95 % half-width of Σ fraction × share.
 
-    1.96 √Σ f²p̃(1-p̃)/(n+4) + |Σ f(p̃-p)| with p̃ = (pn+2)/(n+4): Agresti and Coull's interval, which does not
+    Z √Σ f²p̃(1-p̃)/(n+4) + |Σ f(p̃-p)| with p̃ = (pn+2)/(n+4): Agresti and Coull's interval, which does not
     collapse at shares of 0 and 1, around the plain share.
     """
     variance = shift = 0.0
@@ -29,4 +30,4 @@ def half_width(parts: Iterable[Part]) -> float:
         adjusted = (share * effective + 2) / (effective + 4)
         variance += fraction * fraction * adjusted * (1 - adjusted) / (effective + 4)
         shift += fraction * (adjusted - share)
-    return Z95 * sqrt(variance) + abs(shift)
+    return Z * sqrt(variance) + abs(shift)

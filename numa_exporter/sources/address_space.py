@@ -7,8 +7,6 @@ from functools import cached_property
 
 from numa_exporter.formats import maps, mountinfo
 from numa_exporter.formats.backing import Backing, MemoryDevices, memory_devices
-from numa_exporter.model.ids import ProcessKey
-from numa_exporter.sources.guard import Guard
 from numa_exporter.sources.host import Host
 
 _MEMORY = re.compile(rb"^.* - (?:tmpfs|hugetlbfs) .*$", re.MULTILINE)
@@ -39,11 +37,10 @@ class AddressSpace:
         return maps.spans(self.text, self.path, self.devices)
 
 
-def read(host: Host, guard: Guard, key: ProcessKey) -> AddressSpace:
+def read(host: Host, pid: int) -> AddressSpace:
     """The mappings of one process. Raises HostError and ParseError."""
-    path = f"/proc/{key.pid}/mountinfo"
+    path = f"/proc/{pid}/mountinfo"
     mounts = memory_devices(mountinfo.parse(b"\n".join(_MEMORY.findall(host.read(path))), path))
     devices = replace(mounts, hugetlbfs=mounts.hugetlbfs | frozenset(host.hugetlbfs_devices()))
-    path = f"/proc/{key.pid}/maps"
-    blocks = guard.run(host, key, path, lambda: list(host.stream(path, BLOCK)))
-    return AddressSpace(path=path, text=b"".join(blocks), devices=devices)
+    path = f"/proc/{pid}/maps"
+    return AddressSpace(path=path, text=b"".join(host.stream(path, BLOCK)), devices=devices)

@@ -25,6 +25,9 @@ class Guard:
         """What ``read`` returns or raises; HostError ``stuck`` past the deadline and for a quarantined process."""
         if self.quarantined(key):
             raise host.give_up(path, "a read of this process got stuck before: it is left alone")
+        recorded = host.gave_up(path)
+        if recorded is not None:
+            raise recorded
         attempt = _Attempt(read)
         thread = threading.Thread(target=attempt.run, name=f"guard {path}", daemon=True)
         thread.start()

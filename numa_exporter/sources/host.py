@@ -9,7 +9,7 @@ import errno
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from numa_exporter.model.health import Failure, FailureWord
 from numa_exporter.model.recording import Json
@@ -41,17 +41,15 @@ class Instant:
     monotonic: float
 
 
-class PresentSpans(NamedTuple):
-    """[start, end) of present pages in bytes, ascending, and the thread CPU seconds of the slowest call for them."""
-
-    spans: Sequence[tuple[int, int]]
-    cpu_seconds: float
+PresentEdges = tuple[Sequence[int], float]
+"""Start, end, start, end … of present pages in bytes, ascending, and the thread CPU seconds of the slowest call. No
+class: a look asks hundreds of times."""
 
 
 class PageTables(Protocol):
     """The page tables of one process, opened for one look."""
 
-    def present(self, start: int, end: int, max_pages: int = 0) -> PresentSpans:
+    def present(self, start: int, end: int, max_pages: int = 0) -> PresentEdges:
         """Present pages of [start, end), the zero page left out: all, or only the first ``max_pages`` if that is not
         0. Pages of transparent and hugetlb pages are base pages here. Raises HostError."""
         ...

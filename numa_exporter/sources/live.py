@@ -9,6 +9,7 @@ import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import NoReturn
 
 from numa_exporter.formats import excerpt, task_stat
@@ -40,6 +41,7 @@ class LiveHost:
         self._affinity_bytes = 128
         self.lock_hold_seconds = 0.0
         self._longest: dict[int, float] = {}
+        self._hugetlbfs: Sequence[tuple[int, int]] | None = None
 
     @property
     def nodename(self) -> str:
@@ -144,19 +146,20 @@ class LiveHost:
 
     def page_tables(self, pid: int) -> AbstractContextManager[PageTables]:
         path = f"/proc/{pid}/pagemap"
-        return pagemap.opened(self._roots.below(path), path, lambda seconds: self._held(pid, seconds))
+        return pagemap.opened(self._roots.below(path), path, partial(self._held, pid))
 
     def hugetlbfs_devices(self) -> Sequence[tuple[int, int]]:
-        return hugetlbfs.own_devices()
+        if self._hugetlbfs is None:
+            self._hugetlbfs = hugetlbfs.own_devices()
+        return self._hugetlbfs
 
     def longest_hold(self, pid: int, label: str) -> float:
         return self._longest.pop(pid, 0.0)
 
-    def _held(self, pid: int, seconds: float) -> None:
-        """Note a call that may have held a process's mmap lock."""
+    def _held(self, pid: int, seconds: float, longest: float | None = None) -> None:
+        """Note a call that may have held a process's mmap lock; or several, and the longest of them."""
         self.lock_hold_seconds += seconds
-        if seconds > self._longest.get(pid, 0.0):
-            self._longest[pid] = seconds
+        self._longest[pid] = max(longest or seconds, self._longest.get(pid, 0.0))
 
     def nvml(self, function: str, *arguments: int | str) -> Json:
         if self._nvml is None:

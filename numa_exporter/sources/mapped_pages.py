@@ -9,7 +9,6 @@ from numa_exporter.model.ids import ProcessKey
 from numa_exporter.model.processes import MappedMemory, Sampling
 from numa_exporter.model.thresholds import GIB
 from numa_exporter.sources import address_space
-from numa_exporter.sources.guard import Guard
 from numa_exporter.sources.host import Host, HostError, Instant
 from numa_exporter.sources.page_sample import PageSample
 from numa_exporter.sources.page_walk import PageSizes, PageWalk
@@ -26,9 +25,8 @@ SAMPLE_SECONDS = 0.006
 class MappedPages:
     """Reads processes by ``method``: auto, walk or sample. Keeps a sampler for each process that was sampled."""
 
-    def __init__(self, method: str, guard: Guard) -> None:
+    def __init__(self, method: str) -> None:
         self._method = method
-        self._guard = guard
         self._samplers: dict[ProcessKey, Sampler] = {}
         self.sampling: Sampling | None = None
         """Known after the first reading that could have used it."""
@@ -56,13 +54,13 @@ class MappedPages:
         if reason is None:
             return self._walk(host, key, status, sizes, now)
         if self.sampling is not None and self.sampling.means == "none":
-            policy = PageWalk(host, self._guard, key).policy(address_space.read(host, self._guard, key))
+            policy = PageWalk(host, key.pid).policy(address_space.read(host, key.pid))
             blocked = f"{reason}; {self.sampling.obstacle}"
             return withheld(blocked, now, resident_bytes=_resident(status), policy=policy)
         return self._sample(host, key, status, sizes, now)
 
     def _walk(self, host: Host, key: ProcessKey, status: Status, sizes: PageSizes, now: Instant) -> MappedMemory:
-        seen = PageWalk(host, self._guard, key).walk(status.resident_bytes or 0, sizes)
+        seen = PageWalk(host, key.pid).walk(status.resident_bytes or 0, sizes)
         return MappedMemory(
             method="walk",
             mapped=seen.numa_maps.by_backing,
@@ -74,10 +72,10 @@ class MappedPages:
         )
 
     def _sample(self, host: Host, key: ProcessKey, status: Status, sizes: PageSizes, now: Instant) -> MappedMemory:
-        space = address_space.read(host, self._guard, key)
-        policy = PageWalk(host, self._guard, key).policy(space)
+        space = address_space.read(host, key.pid)
+        policy = PageWalk(host, key.pid).policy(space)
         sampler = self._samplers.setdefault(key, Sampler())
-        sample = PageSample(host, self._guard, key, sizes.base)
+        sample = PageSample(host, key.pid, sizes.base)
         made = sample.look(sampler, space, status)
         self.sampling = sample.sampling
         if made.withheld is not None:

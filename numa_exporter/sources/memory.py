@@ -52,7 +52,7 @@ class MemoryReader:
     def __init__(self, method: str = "auto", *, every_look: bool = False, deadline: float = READ_DEADLINE) -> None:
         self._every_look = every_look
         self._guard = Guard(deadline)
-        self._pages = MappedPages(method, self._guard)
+        self._pages = MappedPages(method)
         self._entries: dict[ProcessKey, _Entry] = {}
 
     def read(self, host: Host, sample: Sample) -> Outcome[Memory]:
@@ -101,7 +101,12 @@ class MemoryReader:
         entry.error = None
         try:
             with same_process(host, process.key, "memory"):
-                entry.value = self._pages.read(host, process.key, sizes, now)
+                entry.value = self._guard.run(
+                    host,
+                    process.key,
+                    f"/proc/{process.key.pid}/numa_maps",
+                    lambda: self._pages.read(host, process.key, sizes, now),
+                )
         except (HostError, ParseError) as error:
             error = _explain(host, process.key, error)
             failures.add(error)

@@ -7,10 +7,8 @@ from contextlib import ExitStack
 from numa_exporter.formats import maps
 from numa_exporter.formats.backing import Backing
 from numa_exporter.formats.proc_status import Status
-from numa_exporter.model.ids import ProcessKey
 from numa_exporter.model.processes import ClassEstimate, Sampling
 from numa_exporter.sources.address_space import AddressSpace
-from numa_exporter.sources.guard import Guard
 from numa_exporter.sources.host import Host, HostError, PageTables
 from numa_exporter.sources.sampler.estimator import Estimate
 from numa_exporter.sources.sampler.frame import frame_of, resident_of
@@ -24,29 +22,24 @@ Segments = Mapping[str, Mapping[int, int]]
 class PageSample:
     """One look at one process; ``sampler`` is what is kept of it between looks."""
 
-    def __init__(self, host: Host, guard: Guard, key: ProcessKey, page_bytes: int) -> None:
-        self._host, self._guard, self._key, self._page_bytes = host, guard, key, page_bytes
+    def __init__(self, host: Host, pid: int, page_bytes: int) -> None:
+        self._host, self._pid, self._page_bytes = host, pid, page_bytes
         self.sampling: Sampling | None = None
         """By what means the look was done."""
 
     def look(self, sampler: Sampler, space: AddressSpace, status: Status) -> Estimate:
-        """Ask and estimate. Raises HostError, ``stuck`` too: the calls wait for the process's mmap lock."""
+        """Ask and estimate. Raises HostError and ParseError."""
         frame = frame_of(space.spans(), self._page_bytes)
         resident = resident_of(status, self._page_bytes)
-        pid = self._key.pid
-        seed = self._host.seed(f"sampler {pid}")
-
-        def ask() -> Estimate:
-            with ExitStack() as stack:
-                pages = _Pages(self._host, pid, self._tables(stack), self._page_bytes)
-                return sampler.look(pages, frame, resident, seed)
-
-        return self._guard.run(self._host, self._key, f"/proc/{pid}/move_pages", ask)
+        seed = self._host.seed(f"sampler {self._pid}")
+        with ExitStack() as stack:
+            pages = _Pages(self._host, self._pid, self._tables(stack), self._page_bytes)
+            return sampler.look(pages, frame, resident, seed)
 
     def _tables(self, stack: ExitStack) -> PageTables | None:
         """The page tables, opened anew for each look; None where they cannot be scanned: move_pages has to do."""
         try:
-            tables = stack.enter_context(self._host.page_tables(self._key.pid))
+            tables = stack.enter_context(self._host.page_tables(self._pid))
         except HostError as error:
             if error.word not in ("absent", "denied"):
                 raise
@@ -95,15 +88,20 @@ class _Pages:
     def present(self, first: int, end: int, limit: int = 0) -> Present:
         assert self._tables is not None
         shift = self._shift
-        spans, seconds = self._tables.present(first << shift, end << shift, limit)
-        return Present([(low >> shift, high >> shift) for low, high in spans], seconds)
+        edges, seconds = self._tables.present(first << shift, end << shift, limit)
+        if not edges:
+            return (), seconds
+        pages = [edge >> shift for edge in edges]
+        return list(zip(pages[0::2], pages[1::2], strict=True)), seconds
 
 
 def _segments(tally: Tally, segments: Sequence[maps.Segment], scale: float, page_bytes: int) -> Segments:
     starts = [segment.start // page_bytes for segment in segments]
     found: dict[str, dict[int, float]] = {str(segment.file): {} for segment in segments}
-    for weight, pages, nodes in tally.hits:
+    for weight, pages, nodes in tally.asked:
         for page, node in zip(pages, nodes, strict=True):
+            if node < 0:
+                continue
             by_node = found[str(segments[max(0, bisect_right(starts, page) - 1)].file)]
             by_node[node] = by_node.get(node, 0.0) + weight * scale
     return {name: {node: round(count) for node, count in by_node.items()} for name, by_node in found.items()}

@@ -11,10 +11,8 @@ from numa_exporter.formats import maps, numa_maps
 from numa_exporter.formats.backing import backing_of
 from numa_exporter.formats.numa_maps import NumaMaps
 from numa_exporter.formats.parse_error import ParseError
-from numa_exporter.model.ids import ProcessKey
 from numa_exporter.sources import address_space
 from numa_exporter.sources.address_space import AddressSpace
-from numa_exporter.sources.guard import Guard
 from numa_exporter.sources.host import Host, HostError
 
 SMALL_BLOCK = 64
@@ -42,13 +40,12 @@ class Walk:
 
 
 class PageWalk:
-    """Reads one process; every read that can wait for its mmap lock is guarded."""
+    """Reads one process."""
 
-    def __init__(self, host: Host, guard: Guard, key: ProcessKey) -> None:
+    def __init__(self, host: Host, pid: int) -> None:
         self._host = host
-        self._guard = guard
-        self._key = key
-        self._path = f"/proc/{key.pid}/numa_maps"
+        self._pid = pid
+        self._path = f"/proc/{pid}/numa_maps"
 
     def walk(self, resident_bytes: int, sizes: PageSizes) -> Walk:
         """The whole address space. An exec while it is read ends the old file early: then once more, from the start.
@@ -57,7 +54,7 @@ class PageWalk:
         """
         block = LARGE_BLOCK if resident_bytes < SMALL_PROCESS_BYTES else SMALL_BLOCK
         for _ in range(2):
-            space = address_space.read(self._host, self._guard, self._key)
+            space = address_space.read(self._host, self._pid)
             head = _Head()
             folded = self._fold(head, block, space, sizes)
             # Mappings come and go while one reads; a tenth of them missing is no such noise.
@@ -71,23 +68,18 @@ class PageWalk:
         if first is None or first.end - first.start > HEAD_VMA_BYTES:
             return None
 
-        def read() -> bytes:
-            return next(iter(self._host.stream(self._path, SMALL_BLOCK)), b"")
-
-        return _policy(self._guard.run(self._host, self._key, self._path, read), space, self._path)
+        head = next(iter(self._host.stream(self._path, SMALL_BLOCK)), b"")
+        return _policy(head, space, self._path)
 
     def _fold(self, head: "_Head", block: int, space: AddressSpace, sizes: PageSizes) -> NumaMaps:
-        def read() -> NumaMaps:
-            return numa_maps.fold(
-                head.tee(self._host.stream(self._path, block)),
-                self._path,
-                files=maps.files(space.text),
-                devices=space.devices,
-                base_page_bytes=sizes.base,
-                huge_page_bytes=sizes.huge,
-            )
-
-        return self._guard.run(self._host, self._key, self._path, read)
+        return numa_maps.fold(
+            head.tee(self._host.stream(self._path, block)),
+            self._path,
+            files=maps.files(space.text),
+            devices=space.devices,
+            base_page_bytes=sizes.base,
+            huge_page_bytes=sizes.huge,
+        )
 
 
 class _Head:

@@ -13,10 +13,10 @@ import mmap
 import os
 import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from numa_exporter.sources.host import HostError, PresentSpans, word_of
+from numa_exporter.sources.host import HostError, PresentEdges, word_of
 
 # _IOWR('f', 16, struct pm_scan_arg); powerpc encodes directions otherwise and arrives at the same number.
 _PAGEMAP_SCAN = 0xC0606610
@@ -33,37 +33,39 @@ BURST, PAUSE = 32, 100e-6
 
 
 @contextmanager
-def opened(file: str, path: str, held: Callable[[float], None]) -> Iterator["Pagemap"]:
-    """The pagemap at ``file``, logically ``path``; HostError ``absent`` where the kernel cannot scan it."""
+def opened(file: str, path: str, held: Callable[[float, float], None]) -> Iterator["Pagemap"]:
+    """The pagemap at ``file``, logically ``path``; HostError ``absent`` where the kernel cannot scan it. At the end
+    ``held`` is told the wall seconds of all its calls and of the longest."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
+    pagemap = Pagemap(descriptor, path)
     try:
-        pagemap = Pagemap(descriptor, path, held)
         pagemap.present(0, mmap.PAGESIZE)
         yield pagemap
     finally:
         os.close(descriptor)
+        held(pagemap.held, pagemap.longest)
 
 
 class Pagemap:
     """An open pagemap, of the program that the process ran when it was opened: open it anew for each look, for an exec
-    leaves it with the old address space. ``held`` is told the wall time of each call."""
+    leaves it with the old address space. ``held`` is the wall time of all its calls, ``longest`` of the longest."""
 
-    def __init__(self, descriptor: int, path: str, held: Callable[[float], None]) -> None:
+    def __init__(self, descriptor: int, path: str) -> None:
         self._descriptor = descriptor
         self._path = path
-        self._held = held
+        self.held = self.longest = 0.0
         self._calls = 0
         self._regions = (ctypes.c_uint64 * (3 * _REGIONS))()
         regions = ctypes.addressof(self._regions)
         wanted = _PFNZERO, _PRESENT | _PFNZERO, 0, _PRESENT  # present, and not the zero page
         self._argument = bytearray(_ARGUMENT.pack(_ARGUMENT.size, 0, 0, 0, 0, regions, _REGIONS, 0, *wanted))
 
-    def present(self, start: int, end: int, max_pages: int = 0) -> PresentSpans:
+    def present(self, start: int, end: int, max_pages: int = 0) -> PresentEdges:
         """See ``host.PageTables``. Raises HostError."""
-        spans: list[tuple[int, int]] = []
+        edges: list[int] = []
         slowest = 0.0
         argument = self._argument
         while start < end:
@@ -71,12 +73,13 @@ class Pagemap:
             _MAX_PAGES.pack_into(argument, _MAX_PAGES_AT, max_pages)
             count, seconds = self._call(argument)
             slowest = max(slowest, seconds)
-            found: Sequence[int] = self._regions[: 3 * count]
-            spans += zip(found[0::3], found[1::3], strict=True)
-            start = _WALK_END.unpack_from(argument, _WALK_END_AT)[0]
+            regions: list[int] = self._regions[: 3 * count]
+            del regions[2::3]  # the categories
+            edges += regions
             if max_pages and count:
                 break
-        return PresentSpans(spans, slowest)
+            start = _WALK_END.unpack_from(argument, _WALK_END_AT)[0]
+        return edges, slowest
 
     def _call(self, argument: bytearray) -> tuple[int, float]:
         self._calls += 1
@@ -90,5 +93,7 @@ class Pagemap:
                 raise HostError("absent", self._path, "this kernel has no PAGEMAP_SCAN (before 6.7)") from error
             raise HostError(word_of(error, self._path), self._path, os.strerror(error.errno or 0)) from error
         seconds = time.thread_time() - cpu
-        self._held(time.monotonic() - began)
+        held = time.monotonic() - began
+        self.held += held
+        self.longest = max(self.longest, held)
         return count, seconds

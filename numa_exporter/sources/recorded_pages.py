@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import cast
 
 from numa_exporter.model.recording import Answer, Question, Refusal
-from numa_exporter.sources.host import HostError, PageTables, PresentSpans
+from numa_exporter.sources.host import HostError, PageTables, PresentEdges
 
 
 def nodes_key(pid: int, addresses: Sequence[int]) -> str:
@@ -30,12 +30,11 @@ class ReplayedTables:
         self._pid, self._answer = pid, answer
         self._scans = 0
 
-    def present(self, start: int, end: int, max_pages: int = 0) -> PresentSpans:
+    def present(self, start: int, end: int, max_pages: int = 0) -> PresentEdges:
         self._scans += 1
         key = _scan_key(self._pid, self._scans, start, end, max_pages)
         seconds, *edges = cast(Sequence[float], self._answer("pagemap", key))
-        ends = list(map(int, edges))
-        return PresentSpans(list(zip(ends[0::2], ends[1::2], strict=True)), seconds)
+        return list(map(int, edges)), seconds
 
 
 class RecordedTables:
@@ -45,7 +44,7 @@ class RecordedTables:
         self._pid, self._tables, self._answers = pid, tables, answers
         self._scans = 0
 
-    def present(self, start: int, end: int, max_pages: int = 0) -> PresentSpans:
+    def present(self, start: int, end: int, max_pages: int = 0) -> PresentEdges:
         self._scans += 1
         key = _scan_key(self._pid, self._scans, start, end, max_pages)
         try:
@@ -53,5 +52,5 @@ class RecordedTables:
         except HostError as error:
             self._answers["pagemap", key] = Refusal(word=error.word, detail=error.detail)
             raise
-        self._answers["pagemap", key] = [found.cpu_seconds, *(edge for span in found.spans for edge in span)]
+        self._answers["pagemap", key] = [found[1], *found[0]]
         return found

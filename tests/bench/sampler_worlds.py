@@ -3,7 +3,7 @@
 A world answers the questions of numa_exporter.sources.sampler.space.Space. Everything in it follows from its seed.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from random import Random
@@ -11,7 +11,6 @@ from typing import NamedTuple, Protocol
 
 from numa_exporter.formats.backing import Backing
 from numa_exporter.sources.sampler.frame import Frame, Resident
-from numa_exporter.sources.sampler.intervals import Intervals
 from numa_exporter.sources.sampler.space import Present
 
 GIB = 1 << 18
@@ -205,7 +204,7 @@ class Extents:
                 break
             at += 1
         walked = (ranges[-1][1] if limit and ranges else end) - first
-        return Present(ranges, CALL + pages * PAGE + (walked - pages) * HOLE)
+        return ranges, CALL + pages * PAGE + (walked - pages) * HOLE
 
 
 WORD = 64
@@ -291,8 +290,8 @@ class Scattered:
                     ranges.append((page, page + 1))
                 pages += 1
                 if pages == limit:
-                    return Present(ranges, CALL)
-        return Present(ranges, CALL + (end - first) * PAGE)
+                    return ranges, CALL
+        return ranges, CALL + (end - first) * PAGE
 
 
 def _chance(words: Sequence[int], in_256: int) -> int:
@@ -301,11 +300,3 @@ def _chance(words: Sequence[int], in_256: int) -> int:
     for place, word in enumerate(words):
         made = made | word if in_256 >> place & 1 else made & word
     return made
-
-
-def total_pages(intervals: Intervals) -> int:
-    return sum(end - first for first, end in intervals)
-
-
-def first_at(values: Sequence[int], value: int) -> int:
-    return bisect_left(values, value)

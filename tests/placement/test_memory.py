@@ -153,14 +153,14 @@ class TestHalfWidth:
     def test_one_class(self) -> None:
         (rank,) = ranks(self.sampled(1, anon=(10 * GIB, 0.25, 396.0)))
         adjusted = (0.25 * 396 + 2) / 400
-        expected = 1.96 * sqrt(adjusted * (1 - adjusted) / 400) + (adjusted - 0.25)
+        expected = 2.05 * sqrt(adjusted * (1 - adjusted) / 400) + (adjusted - 0.25)
         assert rank.method == "sample" and rank.error == pytest.approx(expected)
 
     def test_classes_weigh_by_their_bytes(self) -> None:
         (rank,) = ranks(self.sampled(1, anon=(30 * GIB, 0.5, 96.0), hugetlb=(10 * GIB, 0.0, 46.0)))
         anon, huge = 0.5, 2 / 50
         variance = 0.75**2 * anon * (1 - anon) / 100 + 0.25**2 * huge * (1 - huge) / 50
-        assert rank.error == pytest.approx(1.96 * sqrt(variance) + 0.25 * huge)
+        assert rank.error == pytest.approx(2.05 * sqrt(variance) + 0.25 * huge)
 
     def test_of_host_buffers_it_is_their_own(self) -> None:
         (rank,) = ranks(self.sampled(1, anon=(30 * GIB, 0.5, 10_000.0), shmem_anon=(GIB, 0.5, 20.0)))

@@ -12,6 +12,8 @@ from numa_exporter.sources.sampler.tally import Tally
 WIDEST = 0.12
 """Half-width of a node's share beyond which nothing is said."""
 _SLACK, _TOTAL_SLACK, _SIGMAS = 0.10, 0.15, 3.0
+_DRIFT = 2048.0
+"""Pages: since 6.2 each CPU keeps what it added to a counter to itself for a while (mm/rss_stat, percpu_counter)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,7 @@ def _withheld(found: float, width: float, tallies: Mapping[Backing, Tally], resi
     if width > WIDEST:
         return f"the shares by node are known to ±{100 * min(width, 1.0):.0f} points only"
     error = sqrt(sum(tally.error**2 for tally in tallies.values()))
-    if abs(found - resident.pages) > _SIGMAS * error + _TOTAL_SLACK * resident.pages:
+    if abs(found - resident.pages) > _SIGMAS * error + _TOTAL_SLACK * resident.pages + _DRIFT:
         part = found / max(1, resident.pages)
         return f"the sample stands for {100 * part:.0f} % of the resident pages"
     return None

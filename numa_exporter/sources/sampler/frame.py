@@ -1,11 +1,13 @@
 """Where a process can have pages, and how many the kernel says it has."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from numa_exporter.formats.backing import Backing
 from numa_exporter.formats.proc_status import Status
-from numa_exporter.sources.sampler.intervals import Intervals, joined, size
+from numa_exporter.sources.sampler.intervals import Intervals, joined
+from numa_exporter.sources.sampler.space import Interval
 
 Frame = Mapping[Backing, Intervals]
 """Intervals of page numbers by backing."""
@@ -73,6 +75,15 @@ def resident_of(status: Status, page_bytes: int) -> Resident:
     )
 
 
-def sizes(frame: Frame) -> dict[Backing, float]:
-    """Pages that could be there, by backing."""
-    return {backing: float(size(intervals)) for backing, intervals in frame.items() if intervals}
+STRATA = (1 << 14, 1 << 20, 1 << 26)
+"""Interval lengths in pages that part small mappings, ordinary ones, large ones and reservations (64 MiB, 4 GiB,
+256 GiB of 4 KiB pages)."""
+
+
+def strata(intervals: Intervals) -> dict[int, Intervals]:
+    """The intervals of one backing by their length. A dense heap and a thinly used reservation of a terabyte need other
+    densities, and their length tells them apart before any page was asked for."""
+    found: dict[int, list[Interval]] = {}
+    for interval in intervals:
+        found.setdefault(bisect_right(STRATA, interval[1] - interval[0]), []).append(interval)
+    return dict(found)

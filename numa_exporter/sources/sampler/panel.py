@@ -10,7 +10,7 @@ from random import Random
 
 from numa_exporter.sources.sampler.intervals import Intervals, changes, jittered, remove, size
 from numa_exporter.sources.sampler.space import Space
-from numa_exporter.sources.sampler.tally import Tally, by_node, resident
+from numa_exporter.sources.sampler.tally import Asked, Tally, added, by_node
 
 ROTATION = 16
 """One point in so many is drawn anew at each look: errors do not stand still."""
@@ -63,24 +63,27 @@ class Panel:
         q = max(1, ceil(len(self._misses) / self._left(budget)))
         turn = slice(rng.randrange(q), None, q)
         certain = self._hits + self._fresh
-        chosen = self._misses[turn]
-        nodes = space.nodes(certain + chosen) if certain or chosen else ()
+        points = certain + self._misses[turn]
+        nodes = list(space.nodes(points)) if points else []
         weight = 1 / self.density if self.density else 0.0
-        kept = resident(weight, certain, nodes[: len(certain)])
-        born = resident(weight * q, chosen, nodes[len(certain) :])
-        births, total = len(born.pages), len(kept.pages) + len(born.pages) * q
-        squares = float(len(kept.pages) + births * q * q)
-        if q > 1:
-            squares += self._births.unseen(births, q)
-            self._births.note(births, q, total)
+        asked = (
+            Asked(weight, certain, nodes[: len(certain)]),
+            Asked(weight * q, points[len(certain) :], nodes[len(certain) :]),
+        )
         del self._misses[turn]
-        self._misses += [page for page, node in zip(certain + chosen, nodes, strict=True) if node < 0]
+        self._misses += [page for page, node in zip(points, nodes, strict=True) if node < 0]
         self._misses.sort()
-        self._hits = sorted([*kept.pages, *born.pages])
+        self._hits = sorted([page for page, node in zip(points, nodes, strict=True) if node >= 0])
         self._fresh = []
+        born = sum(node >= 0 for node in asked[1].nodes)
+        kept = len(self._hits) - born
+        total, squares = kept + born * q, float(kept + born * q * q)
+        if q > 1:
+            squares += self._births.unseen(born, q)
+            self._births.note(born, q, total)
         return Tally(
-            hits=(kept, born),
-            by_node=by_node((kept, born)),
+            asked=asked,
+            by_node=added(map(by_node, asked)),
             error=sqrt(squares) * weight,
             effective=total * total / squares if total else 0.0,
         )

@@ -10,9 +10,9 @@ from numa_exporter.sources.sampler.tally import Tally
 from numa_exporter.sources.sampler.windows import Windows
 
 REST = 16
-"""Looks that a panel stays once windows did badly."""
+"""Looks that a panel stays once windows did badly; twice as long the next time."""
 MOST_NEW_POINTS = 2800
-_SPARSE, _VERY_SPARSE = 0.5, 0.25
+_SPARSE, _VERY_SPARSE, _OFF = 0.5, 0.25, 0.3
 _POOR_EFFECTIVE, _POOR_DENSITY = 120.0, 6000.0
 """Effective samples below which windows do badly, unless a panel would do no better: it gets about 12,000 times the
 share of the frame that is resident."""
@@ -31,6 +31,7 @@ class Pool:
         self._intervals: Intervals = ()
         self._hopeless = False
         self._poor_looks = 0
+        self._next_rest = REST
 
     def prepare(self, space: Space, intervals: Intervals, resident: float, calls: int, rng: Random) -> int:
         """Take in the frame and, with a panel, drop what is empty of it; the scan calls used, about ``calls``."""
@@ -59,8 +60,14 @@ class Pool:
             return self._panel.look(space, budget, rng)
         self._panel = None
         tally = self._windows.look(space, self._intervals, rng)
-        poor = min(_POOR_EFFECTIVE, _POOR_DENSITY * resident / size(self._intervals))
-        self._poor_looks = self._poor_looks + 1 if tally.effective < poor else 0
+        self._poor_looks = self._poor_looks + 1 if self._did_badly(tally, resident) else 0
         if self._poor_looks >= _PATIENCE:
-            self._panel, self._rest, self._poor_looks = Panel(), REST, 0
+            self._panel, self._rest, self._poor_looks = Panel(), self._next_rest, 0
+            self._next_rest *= 2
         return tally
+
+    def _did_badly(self, tally: Tally, resident: float) -> bool:
+        """Whether windows know too little, or missed most of what is there: a dense heap in one corner, say."""
+        poor = min(_POOR_EFFECTIVE, _POOR_DENSITY * resident / size(self._intervals))
+        missed = abs(tally.pages - resident) > 3 * tally.error + _OFF * resident
+        return tally.effective < poor or missed

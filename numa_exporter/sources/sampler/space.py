@@ -1,17 +1,14 @@
 """What the sampler asks of an address space: a live process, a recorded one, or a synthetic one with known truth."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 Interval = tuple[int, int]
 """[first, end) in page numbers."""
 
 
-class Present(NamedTuple):
-    """Present pages of a span, ascending and disjoint, and the thread CPU seconds that one call took at most."""
-
-    ranges: Sequence[Interval]
-    cpu_seconds: float
+Present = tuple[Sequence[Interval], float]
+"""Present pages of a span, ascending and disjoint, and the thread CPU seconds that one call took at most."""
 
 
 class Space(Protocol):

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import NamedTuple
 
 
-class Hits(NamedTuple):
-    """Resident pages that were asked for, and their nodes; each stands for ``weight`` pages."""
+class Asked(NamedTuple):
+    """Pages that were asked for, each standing for ``weight`` pages, and their nodes; negative where none is there."""
 
     weight: float
     pages: Sequence[int]
@@ -18,7 +19,7 @@ class Tally:
     """``pages`` resident ones, give or take ``error`` (one standard error). Their shares by node are known as well as
     from ``effective`` independent pages."""
 
-    hits: Sequence[Hits] = ()
+    asked: Sequence[Asked] = ()
     by_node: Mapping[int, float] = field(default_factory=dict)
     error: float = 0.0
     effective: float = 0.0
@@ -28,19 +29,32 @@ class Tally:
         return sum(self.by_node.values())
 
 
-def resident(weight: float, pages: Iterable[int], nodes: Sequence[int]) -> Hits:
-    """The pages among those asked that have a node, of equal weight."""
-    return Hits(
-        weight,
-        [page for page, node in zip(pages, nodes, strict=True) if node >= 0],
-        [node for node in nodes if node >= 0],
+def merged(tallies: Sequence[Tally]) -> Tally:
+    """One tally of several that were sampled apart. Effective samples are those of a weighted sum: a part that is
+    sampled too thinly for its size counts against the whole."""
+    if len(tallies) == 1:
+        return tallies[0]
+    nodes = added(tally.by_node for tally in tallies)
+    seen = [tally for tally in tallies if tally.pages]
+    blind = any(tally.effective <= 0 for tally in seen)
+    spread = 0.0 if blind else sum(tally.pages**2 / tally.effective for tally in seen)
+    return Tally(
+        asked=[asked for tally in tallies for asked in tally.asked],
+        by_node=nodes,
+        error=sqrt(sum(tally.error**2 for tally in tallies)),
+        effective=sum(nodes.values()) ** 2 / spread if spread else 0.0,
     )
 
 
-def by_node(hits: Iterable[Hits]) -> dict[int, float]:
+def by_node(asked: Asked) -> dict[int, float]:
     """Estimated pages by node."""
+    return {node: asked.weight * asked.nodes.count(node) for node in set(asked.nodes) if node >= 0}
+
+
+def added(parts: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    """Sums by node."""
     found: dict[int, float] = {}
-    for weight, _, nodes in hits:
-        for node in set(nodes):
-            found[node] = found.get(node, 0.0) + weight * nodes.count(node)
+    for part in parts:
+        for node, pages in part.items():
+            found[node] = found.get(node, 0.0) + pages
     return found

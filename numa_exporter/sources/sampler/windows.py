@@ -4,7 +4,7 @@ PAGEMAP_SCAN lists all present pages of a window, a few of them at jittered rank
 memory there is no turnover to fear.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import log2, sqrt
 from random import Random
@@ -13,16 +13,16 @@ from typing import NamedTuple
 from numa_exporter.sources.sampler.intervals import Intervals, jittered, size
 from numa_exporter.sources.sampler.jump import SLOW_CALL
 from numa_exporter.sources.sampler.space import Interval, Space
-from numa_exporter.sources.sampler.tally import Hits, Tally, by_node, resident
+from numa_exporter.sources.sampler.tally import Asked, Tally, added
 
 MOST_WINDOWS, FEWEST_WINDOWS = 260, 20
 ASKED = 6
 """Pages of one window asked for their node: more say little that is new, neighbours lie alike."""
-LOOK_MICROSECONDS, WINDOW_MICROSECONDS, PAGE_MICROSECONDS = 2200.0, 8.0, 0.014
+LOOK_MICROSECONDS, WINDOW_MICROSECONDS, PAGE_MICROSECONDS = 3000.0, 16.0, 0.014
 """A look's budget, and what a window costs: a call, and each present page that it lists."""
 SHORTEST, LONGEST = 9, 22
 """Powers of two, pages: 2 MiB to 16 GiB of 4 KiB pages."""
-FEWEST_EFFECTIVE = 30
+FEWEST_CARRIERS = 30
 _WISHED_RANGES, _WISHED_PAGES = 4, 1000
 _TRIALS = 6
 
@@ -43,7 +43,7 @@ class Windows:
         self._pages = 500.0
 
     def look(self, space: Space, intervals: Intervals, rng: Random) -> Tally:
-        """One look over the whole frame. Effective samples are 0 where too few windows carry the total."""
+        """One look over the whole frame."""
         if not self._length:
             self._find_length(space, intervals, rng)
         budgeted = int(LOOK_MICROSECONDS / (WINDOW_MICROSECONDS + PAGE_MICROSECONDS * self._pages))
@@ -82,7 +82,7 @@ class Windows:
             for _ in range(_TRIALS):
                 low, high = rng.choice(intervals)
                 first = low + int(rng.random() * max(1, high - low - self._length))
-                found = space.present(first, min(high, first + self._length)).ranges
+                found, _ = space.present(first, min(high, first + self._length))
                 ranges += len(found)
                 pages += size(found)
             if ranges < 1.5 * _TRIALS and pages < 500 * _TRIALS and self._length < 1 << LONGEST:
@@ -106,22 +106,29 @@ class Windows:
 
 
 def _tally(space: Space, windows: Sequence[_Window], rng: Random) -> Tally:
-    asked = [_pages_at(window.ranges, _ranks(window.pages, rng)) for window in windows]
-    pages = [page for one in asked for page in one]
+    chosen = [_pages_at(window.ranges, _ranks(window.pages, rng)) for window in windows]
+    pages = [page for here in chosen for page in here]
     nodes = space.nodes(pages) if pages else ()
-    hits: list[Hits] = []
+    asked: list[Asked] = []
+    found: list[dict[int, float]] = []
     at = 0
-    for window, here in zip(windows, asked, strict=True):
+    for window, here in zip(windows, chosen, strict=True):
         weight = window.weight * window.pages / len(here) if here else 0.0
-        hits.append(resident(weight, here, nodes[at : at + len(here)]))
+        there = nodes[at : at + len(here)]
         at += len(here)
-    found = [by_node((one,)) for one in hits]
-    totals = [sum(one.values()) for one in found]
+        asked.append(Asked(weight, here, there))
+        in_window: dict[int, float] = {}
+        for node in there:
+            if node >= 0:
+                in_window[node] = in_window.get(node, 0.0) + weight
+        found.append(in_window)
+    totals = [sum(in_window.values()) for in_window in found]
+    hits = sum(node >= 0 for node in nodes)
     return Tally(
-        hits=hits,
-        by_node=by_node(hits),
+        asked=asked,
+        by_node=added(found),
         error=sqrt(_variance(totals)),
-        effective=_effective(found, totals, sum(len(one.pages) for one in hits)),
+        effective=_effective(found, totals, hits),
     )
 
 
@@ -151,7 +158,7 @@ def _variance(values: Sequence[float]) -> float:
     return count / (2 * (count - 1)) * sum((one - other) ** 2 for one, other in pairwise(values))
 
 
-def _effective(by_window: Sequence[dict[int, float]], totals: Sequence[float], asked: int) -> float:
+def _effective(by_window: Sequence[Mapping[int, float]], totals: Sequence[float], hits: int) -> float:
     """Independent pages that would know the shares as well: the worst over runs of node ids.
 
     Not over single nodes: where islands alternate between sockets but interleave within one, a socket's share is known
@@ -159,17 +166,19 @@ def _effective(by_window: Sequence[dict[int, float]], totals: Sequence[float], a
     """
     total = sum(totals)
     carriers = total * total / sum(value * value for value in totals) if total else 0.0
-    if carriers < FEWEST_EFFECTIVE:
-        return 0.0
+    if carriers < FEWEST_CARRIERS:
+        return carriers / 2  # too few for a variance
     nodes = sorted({node for found in by_window for node in found})
-    worst = float(asked)
-    for low in range(len(nodes)):
+    certain = max(carriers, hits / ASKED)
+    worst = float(hits)
+    # A run to the last node says what the run before it says.
+    last = max(1, len(nodes) - 1)
+    for low in range(last):
         run = [0.0] * len(by_window)
-        for node in nodes[low : len(nodes) - (low == 0 < len(nodes) - 1)]:  # a run of all is no share
+        for node in nodes[low:last]:
             run = [value + found.get(node, 0.0) for value, found in zip(run, by_window, strict=True)]
             share = sum(run) / total
-            residuals = [value - share * whole for value, whole in zip(run, totals, strict=True)]
-            variance = _variance(residuals) / (total * total)
-            certain = max(carriers, asked / ASKED)
-            worst = min(worst, share * (1 - share) / variance if variance > 0 else certain)
+            variance = _variance([value - share * whole for value, whole in zip(run, totals, strict=True)])
+            known = share * (1 - share) * total * total / variance if variance > 0 else certain
+            worst = min(worst, known)
     return worst

@@ -3,14 +3,18 @@
 import pytest
 
 from numa_exporter.formats.proc_status import parse
-from numa_exporter.sources.sampler.frame import Resident, frame_of, resident_of, sizes
+from numa_exporter.sources.sampler.frame import Resident, frame_of, resident_of, strata
 
 
 def test_a_frame_counts_pages_of_the_base_size() -> None:
     spans = {"anon": [(0x400000, 0x410000), (0x410000, 0x420000)], "file": [(0x10000000, 0x10020000)]}
     assert frame_of(spans, 4096) == {"anon": [(0x400, 0x420)], "file": [(0x10000, 0x10020)]}  # type: ignore[arg-type]
     assert frame_of(spans, 65536) == {"anon": [(0x40, 0x42)], "file": [(0x1000, 0x1002)]}  # type: ignore[arg-type]
-    assert sizes({"anon": [(0, 5), (7, 9)], "driver": []}) == {"anon": 7.0}
+
+
+def test_strata_part_small_mappings_from_reservations() -> None:
+    heap, large, huge = (0, 1 << 13), (1 << 20, (1 << 20) + (1 << 16)), (1 << 30, 1 << 31)
+    assert strata([heap, large, huge]) == {0: [heap], 1: [large], 3: [huge]}
 
 
 def test_counters_are_shared_out_as_was_found() -> None:

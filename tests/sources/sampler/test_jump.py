@@ -58,7 +58,7 @@ class Slow:
 
     def present(self, first: int, end: int, limit: int = 0) -> Present:
         self.reaches.append(end - first)
-        return Present((), 2 * SLOW_CALL if end - first > LEAST_LEAP else 0.0)
+        return (), 2 * SLOW_CALL if end - first > LEAST_LEAP else 0.0
 
 
 def test_leaps_grow_over_empty_space_and_shrink_where_a_call_was_slow() -> None:

@@ -58,9 +58,10 @@ def test_the_length_settles_at_a_few_ranges_a_window() -> None:
     assert 400 < found._pages < 2500
 
 
-def test_too_few_windows_with_pages_know_nothing() -> None:
+def test_too_few_windows_with_pages_know_next_to_nothing() -> None:
     world = Extents({"anon": [(0, TIB)]}, islands(Random(1), TIB, 0.00001), {"anon": ByName(1)}, scans=True)
-    assert Windows().look(world, world.frame()["anon"], Random(1)).effective == 0.0
+    tally = Windows().look(world, world.frame()["anon"], Random(1))
+    assert tally.effective < windows.FEWEST_CARRIERS / 2
 
 
 def test_nodes_that_alternate_within_an_island_do_not_hide_that_islands_alternate_between_sockets() -> None:
@@ -76,12 +77,12 @@ def test_nodes_that_alternate_within_an_island_do_not_hide_that_islands_alternat
     world = Extents({"anon": [(0, TIB // 4)]}, islands(Random(2), TIB // 4, 0.02), {"anon": TwoSockets(2)}, scans=True)
     found, rng = Windows(), Random(2)
     tally = max((found.look(world, world.frame()["anon"], rng) for _ in range(3)), key=lambda one: one.effective)
-    hits = sum(len(hit.pages) for hit in tally.hits)
+    hits = sum(len(asked.pages) for asked in tally.asked)
     assert tally.effective < hits / 2
 
 
 def test_one_node_only() -> None:
     world = Extents({"anon": [(0, 64 * GIB)]}, islands(Random(1), 64 * GIB, 0.05), {"anon": Stride(1, 1)}, scans=True)
     tally = Windows().look(world, world.frame()["anon"], Random(1))
-    carriers = sum(bool(hit.pages) for hit in tally.hits)
+    carriers = sum(bool(asked.pages) for asked in tally.asked)
     assert 30 <= tally.effective <= carriers * 1.01
