@@ -71,3 +71,11 @@ def someone(need_tool: Callable[[str, str], str]) -> Iterator[Scene]:
 def libseccomp() -> None:
     if ctypes.util.find_library("seccomp") is None:
         unavailable("needs libseccomp.so.2 (Debian package libseccomp2)")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of this folder needs programs that are fetched or installed: none of it is a unit test."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.real)

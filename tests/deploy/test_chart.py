@@ -91,14 +91,17 @@ def test_schema_and_values_name_the_same() -> None:
         {"sources": {"traffic": False, "devices": True}, "web.page": False, "log.format": "json", "interval": 30},
         {"extraArgs": ["--max-series=5000", "--workload.exclude=^kube-system/"], "web.port": 9100},
         {"web.configSecret": "web", "intents": EVERYTHING["intents"]},
+        {"kubelet.root": "/var/lib/k0s/kubelet"},
     ],
-    ids=["default", "thresholds", "sources", "extra", "files"],
+    ids=["default", "thresholds", "sources", "extra", "files", "kubelet"],
 )
 def test_the_exporter_takes_the_arguments(helm: Helm, values: dict[str, Any]) -> None:
     arguments = container(helm.template(values))["args"]
     parsed = parser().parse_args(arguments)
     assert (parsed.verb, parsed.rootfs) == ("serve", "/host")
     assert parsed.interval == values.get("interval", 15)
+    root = values.get("kubelet.root")
+    assert parsed.kubelet_socket == (f"/host{root}/pod-resources/kubelet.sock" if root else None)
     for name, limit in values.get("thresholds", {}).items():
         told = getattr(parsed, f"threshold_{name.replace('-', '_')}")
         assert told == {"2GiB": 2 << 30, "2000": 2000}.get(limit, limit)

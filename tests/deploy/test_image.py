@@ -133,6 +133,8 @@ def test_pages_are_asked_for_under_our_profile_only(
         report = json.loads(containers("exec", identity, "numa-exporter", *look, check=False))
     (rank,) = report["workloads"][0]["ranks"]
     assert rank["mapped_method"] == method
+    # not the container's own name
+    assert report["host"]["nodename"] == Path("/etc/hostname").read_text().strip()
 
 
 def test_docker_and_podman_see_its_health(containers: Podman, agent: str) -> None:

@@ -117,6 +117,9 @@
 {{- if .Values.intents }}
 - --intent.file=/etc/numa-exporter/intents/intents.yaml
 {{- end }}
+{{- if ne .Values.kubelet.root "/var/lib/kubelet" }}
+- --kubelet.socket=/host{{ .Values.kubelet.root }}/pod-resources/kubelet.sock
+{{- end }}
 {{- range $name, $on := .Values.sources }}
 - --{{ if not $on }}no-{{ end }}source.{{ $name }}
 {{- end }}
