@@ -108,6 +108,7 @@ def heat(title: str, said: str, unit: str, query: prometheus.Dataquery, *, span:
         .cell_values(heatmap.CellValues().unit(unit))
         .rows_frame(heatmap.RowsHeatmapOptions().layout(common_models.HeatmapCellLayout.UNKNOWN))
         .show_legend()
+        .exemplars_color("purple")
         .with_target(query)
     )
 
