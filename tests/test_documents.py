@@ -32,11 +32,6 @@ WORDS = {
 }
 """Labels, kernel files and the program: written like metrics."""
 
-PENDING = {
-    "numa_kubelet_policy_info", "numa_workload_granted_cpus", "numa_gpu_granted", "numa_gpus_usable",
-    "numa_gpus_stranded",
-}  # fmt: skip
-"""In the contract, not in the table yet."""
 PENDING_FLAGS = {"--gpu"}
 """Of the verb exec, which is in the contract and not here yet."""
 
@@ -52,7 +47,7 @@ def test_every_metric_that_is_named_exists(document: Path) -> None:
     text = document.read_text()
     # `numa_rank_*` is a prefix, `numa_node_memory_bytes{...}` a name, `_total` belongs to the name.
     named = set(re.findall(r"\bnuma_[a-z_]*[a-z]\b(?!\*|_)", text))
-    known = {row.name for row in TABLE} | {rule.code for rule in FINDINGS} | WORDS | PENDING
+    known = {row.name for row in TABLE} | {rule.code for rule in FINDINGS} | WORDS
     assert named <= known
 
 
@@ -70,7 +65,6 @@ def test_every_flag_that_is_named_exists(document: Path) -> None:
 
 
 def test_what_is_pending_is_still_pending() -> None:
-    assert not PENDING & {row.name for row in TABLE}
     assert not PENDING_FLAGS & flags()
 
 
