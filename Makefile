@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo dashboards test unit lab image-test e2e-kubernetes lint bench docs proto lock tools clean
+.PHONY: help run demo dashboards test unit lab image-test e2e-kubernetes lint bench sampler-simulate docs proto lock tools clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -41,6 +41,9 @@ lint: $(VENV)/.test ## ruff and mypy --strict
 
 bench: $(VENV)/.test tools ## measure against named peers; writes docs/benchmarks.md
 	$(BIN)/python -m tests.bench
+
+sampler-simulate: $(VENV)/.test ## how far the page sampler errs on address spaces with known truth (half an hour)
+	$(BIN)/python -m tests.bench.sampler_simulate
 
 docs: $(VENV)/.test ## print docs/metrics.md, docs/findings.md and docs/flags.md from code
 	$(BIN)/python -m numa_exporter.cli.docs docs
