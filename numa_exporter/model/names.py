@@ -26,10 +26,12 @@ class Names:
     """What files on this host tell. A container's id keeps its name for as long as it lives.
 
     ``pods``: every pod that has a log directory, by UID in lower case. ``containers``: pods' containers by id.
+    ``sandboxes``: ids of containers that only hold a pod's namespaces.
     ``units``: ``docker/NAME`` and ``podman/NAME`` by container id. ``slurm_jobs``: job id by SLUID.
     """
 
     pods: Mapping[str, PodName] = field(default_factory=dict)
     containers: Mapping[str, ContainerName] = field(default_factory=dict)
+    sandboxes: frozenset[str] = frozenset()
     units: Mapping[str, str] = field(default_factory=dict)
     slurm_jobs: Mapping[str, str] = field(default_factory=dict)

@@ -43,9 +43,11 @@ def grants(kubelet: Kubelet, names: Names, machine: Machine) -> tuple[Grant, ...
             draft.pod = names.pods.get(draft.uid) or of_pod.get(draft.uid)
         elif known := names.containers.get(draft.container_id or ""):
             draft.pod, draft.container = PodName(namespace=known.namespace, pod=known.pod), known.container
+    # Before 1.22 PodResources lists the shared pool as the CPUs of whoever has none of its own (kubernetes#100211).
+    shared = kubelet.cpu.shared_cpus if kubelet.cpu else frozenset()
     for pod in kubelet.pods or ():
         name = PodName(namespace=pod.namespace, pod=pod.name)
-        _add_answers(drafts, (uids.get(name), name), pod, machine)
+        _add_answers(drafts, (uids.get(name), name), pod, machine, shared)
     living = [draft for draft in drafts.values() if _lives(draft, kubelet, names)]
     made = (_grant(draft, machine) for draft in living)
     return tuple(sorted((grant for grant in made if _promises(grant)), key=lambda grant: str(grant.key)))
@@ -104,14 +106,18 @@ def _uids(kubelet: Kubelet, names: Names, drafts: Mapping[tuple[str | None, str 
 
 
 def _add_answers(
-    drafts: dict[tuple[str | None, str | None], _Draft], owner: Pod, pod: PodResources, machine: Machine
+    drafts: dict[tuple[str | None, str | None], _Draft],
+    owner: Pod,
+    pod: PodResources,
+    machine: Machine,
+    shared: CpuSet,
 ) -> None:
     """What PodResources adds: the claims of DRA, and all else where a file could not be read."""
     uid, name = owner
     for container in pod.containers:
         key = (uid or f"{pod.namespace}/{pod.name}", container.name)
         draft = drafts.setdefault(key, _Draft(uid=uid, pod=name, container=container.name))
-        draft.cpus = draft.cpus or container.cpus
+        draft.cpus = draft.cpus or container.cpus - shared
         draft.devices |= dict(_devices(container))
         draft.claims |= {
             f"{claimed.driver}/{claimed.device}": claimed_gpu(claimed, machine) for claimed in container.claimed
@@ -122,7 +128,7 @@ def _add_answers(
         )
     if pod.cpus:
         whole = drafts.setdefault((uid or f"{pod.namespace}/{pod.name}", None), _Draft(uid=uid, pod=name))
-        whole.cpus = whole.cpus or pod.cpus
+        whole.cpus = whole.cpus or pod.cpus - shared
 
 
 def _devices(container: ContainerResources) -> Iterator[tuple[str, str]]:

@@ -50,6 +50,7 @@ def ownership(
     if sample.processes is None:
         return Ownership(members={}, observers=(), attribution=Attribution())
     nvml_ever = _nvml_ever(sample.gpus) or _nvml_ever(ledger.gpus)
+    sandboxes = sample.names.sandboxes if sample.names else frozenset()
     members: dict[WorkloadKey, list[Member]] = {}
     observers: list[Observer] = []
     nobodys = 0
@@ -59,6 +60,8 @@ def ownership(
             continue
         seen = last.get(process.key, ())
         evidence = _evidence(process, seen)
+        if not evidence and process.cgroup is not None and process.cgroup.container_id in sandboxes:
+            continue  # it waits and does nothing else; a virtual machine's sandbox does hold GPUs
         if evidence and is_observer(process, evidence):
             observers.append(_observer(process, evidence, key))
             continue

@@ -28,12 +28,14 @@ _BUNDLES = (
     # containerd's bundle of a CRI container, and CRI-O's: both carry what the kubelet asked for as annotations.
     (
         "/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json",
+        "annotations/io.kubernetes.cri.container-type",
         tuple(
             f"annotations/io.kubernetes.cri.{name}" for name in ("sandbox-namespace", "sandbox-name", "container-name")
         ),
     ),
     (
         "/run/containers/storage/overlay-containers/{}/userdata/config.json",
+        "annotations/io.kubernetes.cri-o.ContainerType",
         tuple(f"annotations/io.kubernetes.{name}" for name in ("pod.namespace", "pod.name", "container.name")),
     ),
 )
@@ -44,6 +46,7 @@ class NamesReader:
 
     def __init__(self) -> None:
         self._containers: dict[str, ContainerName] = {}
+        self._sandboxes: set[str] = set()
         self._units: dict[str, str] = {}
         self._jobs: dict[str, str] = {}
         self._guard = Guard(ENVIRONMENT_DEADLINE)
@@ -60,6 +63,7 @@ class NamesReader:
         value = Names(
             pods={uid: PodName(namespace=pod.namespace, pod=pod.pod) for uid, pod in pods.items()},
             containers=dict(self._containers),
+            sandboxes=frozenset(self._sandboxes),
             units=dict(self._units),
             slurm_jobs=dict(self._jobs),
         )
@@ -69,6 +73,7 @@ class NamesReader:
 
     def _forget(self, owners: Mapping[WorkloadPath, ProcessKey]) -> None:
         living = {path.container_id for path in owners}
+        self._sandboxes = {key for key in self._sandboxes if key in living}
         jobs = {path.slurm_job_id for path in owners}
         self._containers = {key: name for key, name in self._containers.items() if key in living}
         self._units = {key: name for key, name in self._units.items() if key in living}
@@ -76,16 +81,20 @@ class NamesReader:
         self._guard.keep(owners.values())
 
     def _name_containers(self, look: Look, pods: Mapping[str, PodDirectory], paths: Iterable[WorkloadPath]) -> None:
-        """The link beside the log names all; a pod with a single container needs none; then the runtime's bundle."""
-        wanted = {path for path in paths if path.kind == "k8s-container" and path.container_id not in self._containers}
+        """The link beside the log names all; then the runtime's bundle; a pod with a single container needs neither."""
+        known = self._containers.keys() | self._sandboxes
+        wanted = {path for path in paths if path.kind == "k8s-container" and path.container_id not in known}
         links = dict(_links(look)) if wanted else {}
         for path in wanted:
             container_id = path.container_id or ""
             link = links.get(container_id)
-            name = (link and ContainerName(namespace=link.namespace, pod=link.pod, container=link.container)) or (
-                _only_container(look, pods.get(path.pod_uid or "")) or _bundled(look, container_id)
-            )
-            if name:
+            name = link and ContainerName(namespace=link.namespace, pod=link.pod, container=link.container)
+            if name is None:
+                sandbox, name = _bundled(look, container_id)
+                if sandbox:
+                    self._sandboxes.add(container_id)
+                    continue
+            if name := name or _only_container(look, pods.get(path.pod_uid or "")):
                 self._containers[container_id] = name
 
     def _name_units(self, look: Look, paths: Iterable[WorkloadPath]) -> None:
@@ -146,13 +155,16 @@ def _only_container(look: Look, pod: PodDirectory | None) -> ContainerName | Non
     return ContainerName(namespace=pod.namespace, pod=pod.pod, container=containers[0])
 
 
-def _bundled(look: Look, container_id: str) -> ContainerName | None:
-    for path, members in _BUNDLES:
-        found = look.attempt(partial(look.host.pick, path.format(container_id), *members))
-        if found and len(found) == len(members):
+def _bundled(look: Look, container_id: str) -> tuple[bool, ContainerName | None]:
+    """Whether it is a sandbox, which nobody gave a name; else its name, if a runtime's bundle tells it."""
+    for path, kind, members in _BUNDLES:
+        found = look.attempt(partial(look.host.pick, path.format(container_id), kind, *members)) or {}
+        if found.get(kind) == "sandbox":
+            return True, None
+        if all(member in found for member in members):
             namespace, pod, container = (found[member] for member in members)
-            return ContainerName(namespace=namespace, pod=pod, container=container)
-    return None
+            return False, ContainerName(namespace=namespace, pod=pod, container=container)
+    return False, None
 
 
 def _docker_name(look: Look, container_id: str) -> str | None:

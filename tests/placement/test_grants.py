@@ -126,6 +126,13 @@ def test_podresources_alone_is_enough() -> None:
     assert (grant.key.pod, grant.pod_uid, grant.cpus) == ("llm-0", None, cpus("0-3"))
 
 
+def test_the_shared_pool_is_nobodys_own() -> None:
+    """kubernetes#100211: kubelets before 1.22 list it for containers without exclusive CPUs."""
+    node = Node(two_socket()).granting("llm-0", gpus=("GPU-0",), cpus="0-3")
+    node = node.with_kubelet(pods=(answer("web-0", "GPU-1", cpu="4-31"), answer("llm-0", "GPU-0", cpu="0-3")))
+    assert {grant.key.pod: grant.cpus for grant in node.promises().grants} == {"llm-0": cpus("0-3"), "web-0": cpus("")}
+
+
 def test_claims_come_from_podresources_only() -> None:
     parts = two_socket()
     parts = parts.with_gpus(*(replace(gpu, minor=gpu.index) for gpu in parts.gpus.gpus))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numa_exporter.model.ids import WorkloadKey
+from numa_exporter.model.names import Names
 from numa_exporter.model.placement import Placement, Workload
 from numa_exporter.model.processes import Cgroup, Processes
 from numa_exporter.model.thresholds import GIB, Settings
@@ -99,6 +100,13 @@ class TestHelpers:
         engine = task(1, gpus="GPU-7", cgroup=container("a"))
         others = task(2, cgroup=container("b", POD_2)), task(3, cgroup="/system.slice/cron.service")
         assert [str(work.key) for work in placed(sample(two_socket(), engine, *others)).workloads] == ["aaaaaaaaaaaa"]
+
+    def test_a_pods_sandbox_is_no_workload_unless_it_holds_a_gpu(self) -> None:
+        engine, pause = task(1, gpus="GPU-7", cgroup=container("a")), task(2, comm="pause", cgroup=container("b"))
+        machine = task(3, gpus="GPU-6", comm="qemu", cgroup=container("c"))
+        names = Names(sandboxes=frozenset({"b" * 64, "c" * 64}))
+        found = placed(sample(two_socket(), engine, pause, machine, names=names)).workloads
+        assert [str(work.key) for work in found] == ["aaaaaaaaaaaa", "cccccccccccc"]
 
     def test_an_unknown_affinity_leaves_the_helpers_without_a_home(self) -> None:
         parts = two_socket(1).change_gpus(function=None)

@@ -92,12 +92,13 @@ def picked(path: str, *members: str) -> str:
     return " ".join((path, *members))
 
 
-@pytest.mark.parametrize(
+BUNDLES = pytest.mark.parametrize(
     ("path", "members"),
     [
         (
             f"/run/containerd/io.containerd.runtime.v2.task/k8s.io/{container_id('llm-0')}/config.json",
             (
+                "annotations/io.kubernetes.cri.container-type",
                 "annotations/io.kubernetes.cri.sandbox-namespace",
                 "annotations/io.kubernetes.cri.sandbox-name",
                 "annotations/io.kubernetes.cri.container-name",
@@ -106,6 +107,7 @@ def picked(path: str, *members: str) -> str:
         (
             f"/run/containers/storage/overlay-containers/{container_id('llm-0')}/userdata/config.json",
             (
+                "annotations/io.kubernetes.cri-o.ContainerType",
                 "annotations/io.kubernetes.pod.namespace",
                 "annotations/io.kubernetes.pod.name",
                 "annotations/io.kubernetes.container.name",
@@ -114,10 +116,20 @@ def picked(path: str, *members: str) -> str:
     ],
     ids=["containerd", "cri-o"],
 )
+
+
+@BUNDLES
 def test_last_the_runtimes_own_description(path: str, members: tuple[str, ...]) -> None:
-    told = dict(zip(members, ("prod", "llm-0", "vllm"), strict=True))
+    told = dict(zip(members, ("container", "prod", "llm-0", "vllm"), strict=True))
     found = names({}, cgroup_path("llm-0"), picked={picked(path, *members): told})
     assert found.containers == {container_id("llm-0"): LLM}
+
+
+@BUNDLES
+def test_a_pods_sandbox_is_not_its_only_container(path: str, members: tuple[str, ...]) -> None:
+    told = dict(zip(members, ("sandbox", "prod", "llm-0"), strict=False))
+    found = names({f"{LOGS}/vllm/0.log": ""}, cgroup_path("llm-0"), picked={picked(path, *members): told})
+    assert (found.containers, found.sandboxes) == ({}, {container_id("llm-0")})
 
 
 def test_docker_names_also_below_another_root() -> None:
