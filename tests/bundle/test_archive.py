@@ -136,7 +136,11 @@ def test_a_line_that_is_no_answer_is_named(line: bytes) -> None:
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"no tar", mtime=0), pack(recording(FRAME), {})[:300]])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no archive", gzip.compress(b"no tar", mtime=0), pack(recording(FRAME), {})[:300]],
+    ids=["empty", "no archive", "no tar", "cut short"],
+)
 def test_what_is_no_archive_is_refused_in_one_line(data: bytes) -> None:
     with pytest.raises(BundleError) as refused:
         unpack(data, "b.tar.gz")
