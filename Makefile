@@ -73,5 +73,5 @@ $(VENV)/.run: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[test,lint,browser,deploy]'
+	$(BIN)/python -m pip install --quiet --editable '.[test,lint,browser,deploy,grafana,proto]'
 	@touch $@ $(VENV)/.run
