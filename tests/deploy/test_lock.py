@@ -49,12 +49,12 @@ def test_everything_has_hashes_and_nothing_names_a_registry(lock: str) -> None:
 
 
 @pytest.mark.parametrize("processor", ["x86_64", "aarch64"])
-def test_there_are_wheels_for_both_processors(processor: str) -> None:
+def test_there_are_wheels_for_both_processors(processor: str, tmp_path: Path) -> None:
     """So the image needs no compiler. Resolved, not installed."""
     pytest.importorskip("uv", reason="needs uv (make test installs it)")
     for lock in LOCKS:
         command = [sys.executable, "-m", "uv", "pip", "install", "--dry-run", "--require-hashes", "--only-binary=:all:"]
-        command += [f"--python-platform={processor}-manylinux_2_28", "--python-version=3.13", "--target=nowhere"]
+        command += [f"--python-platform={processor}-manylinux_2_28", "--python-version=3.13", f"--target={tmp_path}"]
         done = subprocess.run(
             [*command, "--requirements", lock], cwd=REPOSITORY, capture_output=True, text=True, check=False
         )
