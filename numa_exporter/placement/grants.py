@@ -128,7 +128,7 @@ def _add_answers(
         )
     if pod.cpus:
         whole = drafts.setdefault((uid or f"{pod.namespace}/{pod.name}", None), _Draft(uid=uid, pod=name))
-        whole.cpus = whole.cpus or pod.cpus - shared
+        whole.cpus = whole.cpus or pod.cpus
 
 
 def _devices(container: ContainerResources) -> Iterator[tuple[str, str]]:
