@@ -75,7 +75,7 @@ def test_granted_cpus_are_those_that_only_the_guaranteed_container_may_use(
 
 
 def test_a_container_may_use_the_cpus_that_it_sees(installed: Exporter, running: list[Running]) -> None:
-    expected = {(container.pod, container.container): len(container.cpus) for container in running if container.gpus}
+    expected = {(container.pod, container.container): len(container.cpus) for container in running}
 
     def look() -> None:
         for metric in ("numa_rank_allowed_cpus", "numa_workload_cpuset_cpus"):
@@ -84,6 +84,15 @@ def test_a_container_may_use_the_cpus_that_it_sees(installed: Exporter, running:
                 key = labels["pod"], labels["container"]
                 allowed[key] = allowed.get(key, 0) + value
             assert allowed == expected, metric
+
+    eventually(look)
+
+
+def test_findings_on_grants_are_of_the_burstable_pod(installed: Exporter) -> None:
+    def look() -> None:
+        found = [labels for labels, _ in installed.samples("numa_findings")]
+        about = {(labels["code"], labels["pod"], labels["container"]) for labels in found if "pod" in labels}
+        assert about == {("not_exclusive", "serve-0", "engine")}
 
     eventually(look)
 
