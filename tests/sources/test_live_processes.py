@@ -378,16 +378,19 @@ def test_an_ordinary_user_sees_all_but_pages_and_descriptors(host: LiveHost, sta
     made = seen(host, one.pid)
 
     def look() -> tuple[Any, ...]:
+        without = replace(made, gpus=proc_tree.gpus(nvml=False))
+        unlisted = ProcessesReader(None).read(host, without).failure
         processes = ProcessesReader(None).read(host, made)
+        assert processes.failure is None and processes.counts["denied"], "the driver says who computes"
         again = replace(made, processes=processes.value)
         threads = ThreadsReader(0.01).read(host, again)
         memory = memory_of(host, again, one.pid)
         assert processes.value is not None and threads.value is not None
         key = process(again, one.pid).key
-        return processes.failure, key, threads.failure, threads.value.by_process[key], memory.failure, memory.counts
+        return unlisted, key, threads.failure, threads.value.by_process[key], memory.failure, memory.counts
 
-    processes, key, threads, masks, memory, counts = as_nobody(look)
-    assert processes.word == "denied" and "CAP_DAC_READ_SEARCH" in processes.detail
+    unlisted, key, threads, masks, memory, counts = as_nobody(look)
+    assert unlisted.word == "denied" and "CAP_DAC_READ_SEARCH" in unlisted.detail
     assert key == process(made, one.pid).key
     assert threads is None
     assert masks.groups[0].allowed == os.sched_getaffinity(one.pid)
