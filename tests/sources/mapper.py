@@ -4,6 +4,7 @@ anon:MIB  thp:MIB  shmem_anon:MIB  memfd:MIB  hugetlb:MIB  huge_memfd:MIB
 islands:GIB:COUNT    a reservation with so many 2 MiB islands in it
 pages:GIB:COUNT      a reservation with so many single pages in it
 copied:MIB           a private mapping of a file, every page written
+node:N               what follows is allocated on this NUMA node (set_mempolicy, x86-64)
 """
 
 import ctypes
@@ -16,6 +17,7 @@ from random import Random
 MIB, HUGE = 1 << 20, 2 << 20
 PRIVATE, SHARED = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS
 MAP_HUGETLB, MAP_NORESERVE = 0x40000, 0x4000
+SET_MEMPOLICY, MPOL_BIND = 238, 2
 
 
 def touch(area: mmap.mmap, offset: int = 0, length: int | None = None) -> None:
@@ -59,7 +61,17 @@ def scattered(gib: int, count: int, length: int) -> mmap.mmap:
     return area
 
 
-def step(words: list[str]) -> mmap.mmap:
+def bind(node: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    mask = ctypes.c_ulong(1 << node)
+    if libc.syscall(SET_MEMPOLICY, MPOL_BIND, ctypes.byref(mask), ctypes.c_ulong(65)):
+        raise OSError(ctypes.get_errno(), f"set_mempolicy({node})")
+
+
+def step(words: list[str]) -> mmap.mmap | None:
+    if words[0] == "node":
+        bind(int(words[1]))
+        return None
     if words[0] in ("islands", "pages"):
         return scattered(int(words[1]), int(words[2]), HUGE if words[0] == "islands" else mmap.PAGESIZE)
     area = whole(words[0], int(words[1]) * MIB)
