@@ -40,6 +40,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("serve --log.level loud", "--log.level: invalid choice: 'loud'"),
         ("serve --web.listen-address 10062", "--web.listen-address: expected [HOST]:PORT, found '10062'"),
         ("serve --web.listen-address :99999", "--web.listen-address: expected [HOST]:PORT"),
+        ("serve --web.listen-address :²", "--web.listen-address: expected [HOST]:PORT"),
         ("serve --threshold.memory many", "--threshold.memory: expected a number"),
         ("serve --source.memory yes", "unrecognized arguments: yes"),
         ("report --looks 0", "--looks: expected a positive whole number"),
