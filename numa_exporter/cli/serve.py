@@ -111,7 +111,8 @@ def listen(args: argparse.Namespace, loop: Loop, nvml: Nvml | None = None) -> No
 def address(text: str) -> tuple[str | None, int]:
     """[HOST]:PORT; an IPv6 address in brackets. No host = all addresses."""
     host, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and not host.startswith("[")):
+    valid = port.isascii() and port.isdigit() and int(port) <= 65535
+    if not colon or not valid or (":" in host and not host.startswith("[")):
         raise UsageError(f"--web.listen-address: expected [HOST]:PORT, found {text!r}")
     return host.strip("[]") or None, int(port)
 
