@@ -4,8 +4,9 @@ One order counts GPUs as the driver does, the other as the PCI bus or the cpuset
 already, so floors and age hold.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from numa_exporter.findings import evidence, remedy, words
 from numa_exporter.findings.remote import PRIVATE, bytes_on, cpu_seconds_on
@@ -35,14 +36,17 @@ class Astray:
 def find(scene: Scene) -> Iterator[Finding]:
     named: set[RankKey] = set()
     for dimension in DIMENSIONS:
-        astray = list(_astray(scene, dimension))
-        for index, one in enumerate(astray):
-            for other in astray[index + 1 :]:
-                if {one.rank.key, other.rank.key} & named or not _swapped(scene, dimension, one, other):
-                    continue
-                named |= {one.rank.key, other.rank.key}
-                yield _finding(scene, dimension, one, other)
-                yield _finding(scene, dimension, other, one)
+        for one, other in _pairs(list(_astray(scene, dimension))):
+            if {one.rank.key, other.rank.key} & named or not _swapped(scene, dimension, one, other):
+                continue
+            named |= {one.rank.key, other.rank.key}
+            yield _finding(scene, dimension, one, other)
+            yield _finding(scene, dimension, other, one)
+
+
+def _pairs(astray: Sequence[Astray]) -> list[tuple[Astray, Astray]]:
+    """Those of one workload first: it bound both, while two workloads can be astray for two reasons."""
+    return sorted(combinations(astray, 2), key=lambda pair: pair[0].workload.key != pair[1].workload.key)
 
 
 def _astray(scene: Scene, dimension: Dimension) -> Iterator[Astray]:
