@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
+V1 = ("memory", "cpuset", "cpu,cpuacct", "hugetlb")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,11 @@ class Container:
         """Makes the container's directory in every hierarchy that is mounted, the one with memory first."""
         if (ROOT / "cgroup.controllers").exists():
             return [self._create_v2(ROOT)]
-        found = [self._create_v1(ROOT / name) for name in ("memory", "cpuset", "cpu,cpuacct") if (ROOT / name).is_dir()]
+        found = [
+            self._create_v1(ROOT / name)
+            for name in ("memory", "cpuset", "cpu,cpuacct", "hugetlb")
+            if (ROOT / name).is_dir()
+        ]
         if (ROOT / "unified").is_dir():
             found.append(self._create_v2(ROOT / "unified"))
         return found

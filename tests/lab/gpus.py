@@ -1,7 +1,6 @@
 """Run in the guest: what NVML would say there, as records for the NVML shim (tests/nvml), from the stand-in's files."""
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from tests.nvml.build import record
@@ -9,6 +8,8 @@ from tests.nvml.build import record
 GPUS = Path("/proc/driver/nvidia/gpus")
 PCI = Path("/sys/bus/pci/devices")
 MEMORY = 80 << 30
+WIDTH = 8
+"""Of 16 lanes: degraded, but for a slot that has no more (and in a guest, where no link is real)."""
 
 
 def gpu_records() -> list[str]:
@@ -25,6 +26,8 @@ def gpu_records() -> list[str]:
             name=said["Model"],
             minor=said["Device Minor"],
             memory=MEMORY,
+            width=WIDTH,
+            max_width=16,
             nodes=node if node != "-1" else None,
             cpus=(PCI / folder.name / "local_cpulist").read_text().strip() if node != "-1" else None,
             numa=own_memory.read_text().split()[1] if own_memory.exists() else None,
@@ -32,6 +35,6 @@ def gpu_records() -> list[str]:
     return [record("driver", version="550.90.07"), *(found[minor] for minor in sorted(found))]
 
 
-def holding_records(holders: Iterable[tuple[int, int]], used: int = 8 << 30) -> list[str]:
-    """A compute context of `used` bytes for each (GPU number, pid)."""
-    return [record("process", gpu=gpu, pid=pid, used=used) for gpu, pid in holders]
+def holding_record(gpu: int, pid: int, used_mib: int) -> str:
+    """A compute context."""
+    return record("process", gpu=gpu, pid=pid, used=used_mib << 20)

@@ -1,34 +1,151 @@
-"""Run in the guest: a command beside a running workload, and the kernel's own answers taken at the same time.
+"""Run in the guest: the exporter beside running workloads, and the kernel's own answers taken after it.
 
-    python -m tests.lab.observe remote_memory -- numa-exporter report --json
+    python -m tests.lab.observe OPTIONS -- good remote_memory -- report --json -- misread snapshot -o ...
 
-prints {"exit_code", "stdout", "stderr": the command's, "ranks": [{"gpu", "said", "truth"}]}. NVML, as the shim,
-names each rank's process on its GPU; what the command leaves in $LAB_OUT comes home.
+prints {"runs": [{"exit_code", "stdout", "stderr"} of each run], "ranks": {workload: [what is known of each]}}.
+NVML, as the shim, names each rank's process on its GPUs, but for a run `without-nvml`; what a run leaves in $LAB_OUT
+comes home.
 """
 
+import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
+from typing import Any
 
-from tests.lab.gpus import gpu_records, holding_records
-from tests.lab.workloads import WORKLOADS, running
+from tests.lab import truth
+from tests.lab.cache import fill
+from tests.lab.gpus import gpu_records, holding_record
+from tests.lab.running import Running, running
+from tests.lab.traffic import traffic
+
+YOUNGEST = 10.5
+"""Seconds: the exporter leaves younger processes alone."""
+GROWTH_MIB = 256
+BEFORE_GROWTH = 5.0
+"""Seconds from the begin of a run until workloads grow: between its first look and its last."""
 
 
 def main() -> None:
-    name, _, *command = sys.argv[1:]
-    with running(WORKLOADS[name]) as ranks:
-        records = [*gpu_records(), *holding_records((rank.rank.gpu, rank.pid) for rank in ranks)]
-        Path(os.environ["NVML_SHIM_FILE"]).write_text("\n".join(records) + "\n")
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        answer = {
-            "exit_code": done.returncode,
-            "stdout": done.stdout,
-            "stderr": done.stderr,
-            "ranks": [{"gpu": rank.rank.gpu, "said": rank.said, "truth": rank.truth()} for rank in ranks],
-        }
-    print(json.dumps(answer))
+    options, names, *runs = _split(sys.argv[1:])
+    args = _parser().parse_args(options)
+    waiting = [_start(words) for words in runs]
+    with ExitStack() as stack:
+        if args.fill_node is not None:
+            fill(args.fill_node)
+        ranks = stack.enter_context(running(names))
+        stack.enter_context(driver(ranks))
+        if args.interrupts is not None:
+            stack.enter_context(traffic(args.interrupts))
+        time.sleep(YOUNGEST)
+        before = {rank.pid: truth.cpu_seconds(rank.pid) for rank in ranks}
+        told = [_finish(run, ranks) for run in waiting]
+        found = _known(names, ranks, before)
+    print(json.dumps({"runs": told, "ranks": found}))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.observe", description=__doc__)
+    parser.add_argument("--fill-node", type=int, metavar="NODE", help="with page cache, before the workloads start")
+    parser.add_argument("--interrupts", type=int, metavar="CPU", help="which serves the network cards, under traffic")
+    return parser
+
+
+def _known(names: Sequence[str], ranks: Sequence[Running], before: dict[int, float]) -> dict[str, list[dict[str, Any]]]:
+    totals = truth.numastat([rank.pid for rank in ranks])
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for rank in ranks:
+        own = {"numastat": totals[rank.pid], "cpu_seconds_before": before[rank.pid]}
+        found[rank.workload].append(
+            {
+                "gpus": {str(gpu): used for gpu, used in rank.rank.gpus.items()},
+                "container": rank.container.id,
+                "said": rank.said,
+                "truth": rank.truth() | own,
+            }
+        )
+    return found
+
+
+@contextmanager
+def driver(ranks: Sequence[Running]) -> Iterator[None]:
+    """The NVML shim's file, rewritten twice a second with more memory used by whoever is loading."""
+    stop = threading.Event()
+    path = Path(os.environ["NVML_SHIM_FILE"])
+    fixed = gpu_records()
+
+    def write(turn: int) -> None:
+        grown = turn * GROWTH_MIB
+        holdings = [
+            holding_record(gpu, rank.pid, used + (grown if rank.rank.loading else 0))
+            for rank in ranks
+            for gpu, used in rank.rank.gpus.items()
+        ]
+        new = path.with_suffix(".new")
+        new.write_text("\n".join([*fixed, *holdings]) + "\n")
+        new.replace(path)  # a call sees the old machine or the new one
+
+    def rewrite() -> None:
+        for turn in count(1):
+            if stop.wait(0.5):
+                return
+            write(turn)
+
+    write(0)
+    thread = threading.Thread(target=rewrite)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _start(words: Sequence[str]) -> "subprocess.Popen[str]":
+    environment = dict(os.environ)
+    if words[0] == "without-nvml":
+        words = words[1:]
+        del environment["LD_LIBRARY_PATH"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.lab.exporter", *words],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _finish(run: "subprocess.Popen[str]", ranks: Sequence[Running]) -> dict[str, Any]:
+    def grow() -> None:
+        for rank in ranks:
+            if rank.grows:
+                os.kill(rank.pid, signal.SIGUSR1)
+
+    later = threading.Timer(BEFORE_GROWTH, grow)
+    later.start()
+    stdout, stderr = run.communicate("look\n")
+    later.join()
+    return {"exit_code": run.returncode, "stdout": stdout, "stderr": stderr}
+
+
+def _split(words: Sequence[str]) -> list[list[str]]:
+    """At each "--"."""
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == "--":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
 
 
 if __name__ == "__main__":

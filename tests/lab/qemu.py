@@ -25,19 +25,27 @@ DEVICES = MappingProxyType({"gpu": "virtio_gpu", "net": "virtio_net", "nvidia": 
 
 
 def command_line(
-    topology: Topology, kernel: Kernel, devices: Iterable[str], job: Path, initrd: Path, append: str
+    topology: Topology,
+    kernel: Kernel,
+    devices: Iterable[str],
+    job: Path,
+    initrd: Path,
+    append: str,
+    *,
+    guest: bool = True,
 ) -> list[str]:
     """The arguments after qemu-system-x86_64.
 
-    Each device sits behind a host bridge of each node: "nvme" on a root port of its own, the parts of "nvidia/net"
-    together on one PCIe switch. `job` is shared writable, this machine's root read-only.
+    Each device sits behind a host bridge of each node: "nvme" on a root port of its own, "nvidia:8" on one with 8
+    lanes, the parts of "nvidia/net" together on one PCIe switch. `job` is shared writable, this machine's root
+    read-only.
     """
     hmat = any(node.nearest is not None for node in topology.nodes)
     cores = topology.cpus // topology.sockets
     return [
         *("-no-user-config", "-nodefaults", "-no-reboot", "-display", "none"),
         *("-machine", MACHINE + (",hmat=on" if hmat else "")),
-        *("-accel", "tcg,thread=multi", "-cpu", CPU),
+        *("-accel", "tcg,thread=multi", "-cpu", CPU if guest else f"{CPU},-hypervisor"),
         *("-smp", f"{topology.cpus},sockets={topology.sockets},cores={cores},threads=1"),
         *("-m", f"{topology.memory_mib}M"),
         *(_numa(topology) if topology.srat else ()),
@@ -92,7 +100,9 @@ def _buses(topology: Topology, devices: tuple[str, ...]) -> Iterator[str]:
 def _place(device: str, bridge: str, serial: Iterator[int]) -> Iterator[str]:
     chassis = next(serial)
     port = f"port{chassis}"
-    yield from ("-device", f"pcie-root-port,id={port},bus={bridge},chassis={chassis},slot=0,hotplug=off")
+    device, _, lanes = device.partition(":")
+    width = f",x-width={lanes}" if lanes else ""
+    yield from ("-device", f"pcie-root-port,id={port},bus={bridge},chassis={chassis},slot=0,hotplug=off{width}")
     parts = device.split("/")
     if len(parts) == 1:
         yield from _device(device, port, chassis)
@@ -110,7 +120,7 @@ def _device(kind: str, bus: str, number: int) -> list[str]:
         case "gpu":
             return ["-device", f"virtio-gpu-pci,bus={bus}"]
         case "net":
-            netdev = ["-netdev", f"hubport,id=net{number},hubid={number}"]
+            netdev = ["-netdev", f"hubport,id=net{number},hubid=0"]  # one cable for all
             return [*netdev, "-device", f"virtio-net-pci,netdev=net{number},bus={bus},romfile="]
         case "nvidia":
             return ["-device", f"edu,bus={bus}"]

@@ -54,7 +54,8 @@ class Lab:
     """A machine to run commands on; each run is a boot of its own, in a folder of its own below `folder`.
 
     `memory_nodes` are the NUMA nodes that are the memory of GPU 0, 1, … (GH200); without `gpu_module` the
-    'nvidia' devices get their identity without the kernel module, as on a machine without a compiler.
+    'nvidia' devices get their identity without the kernel module, as on a machine without a compiler. Unless `guest`
+    the machine does not say that it is a virtual one.
     """
 
     topology: Topology
@@ -64,6 +65,7 @@ class Lab:
     devices: tuple[str, ...] = ()
     memory_nodes: tuple[int, ...] = ()
     gpu_module: bool = True
+    guest: bool = True
     append: str = ""
     timeout: float = 600.0
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -109,7 +111,7 @@ class Lab:
 
     def _boot(self, kernel: Kernel, job: Path, relay: Callable[[], None]) -> bool:
         """Whether QEMU had to be killed at the end of `timeout`."""
-        devices = {part for device in self.devices for part in device.split("/")}
+        devices = {part.partition(":")[0] for device in self.devices for part in device.split("/")}
         unused = {module for device, module in DEVICES.items() if device not in devices}
         modules = [file for name in MODULES if name not in unused for file in kernel.modules[name]]
         gpu_module = stand_in(kernel) if self.gpu_module and "nvidia" in devices else None
@@ -121,7 +123,8 @@ class Lab:
         with tempfile.NamedTemporaryFile(prefix="initramfs", dir=job) as initrd:
             initrd.write(initramfs(modules, gpu_module))
             initrd.flush()
-            arguments = command_line(self.topology, kernel, self.devices, job, Path(initrd.name), append)
+            image = Path(initrd.name)
+            arguments = command_line(self.topology, kernel, self.devices, job, image, append, guest=self.guest)
             return _supervise(arguments, job, self.timeout, relay)
 
 

@@ -47,12 +47,14 @@ def ids(text: str) -> list[int]:
 
 TOPOLOGIES = MappingProxyType(
     {
-        "2s2n": Topology(sockets=2, nodes=(Node(cpus="0-3", memory_mib=768), Node(cpus="4-7", memory_mib=768))),
+        "2s2n": Topology(sockets=2, nodes=(Node(cpus="0-1", memory_mib=1024), Node(cpus="2-3", memory_mib=1024))),
+        # a CPU claims each socket, as in many virtual machines: the exporter knows of no sockets here
         "2s2n-small": Topology(sockets=2, nodes=(Node(cpus="0", memory_mib=512), Node(cpus="1", memory_mib=512))),
+        "2s2n-lean": Topology(sockets=2, nodes=(Node(cpus="0-1", memory_mib=512), Node(cpus="2-3", memory_mib=512))),
         # sub-NUMA clustering (SNC2, NPS2): two nodes a socket
         "2s4n-snc2": Topology(
             sockets=2,
-            nodes=tuple(Node(cpus=cpus, memory_mib=512) for cpus in ("0-1", "2-3", "4-5", "6-7")),
+            nodes=tuple(Node(cpus=cpus, memory_mib=512) for cpus in "0123"),
             distances=MappingProxyType({(0, 1): 12, (2, 3): 12}),
         ),
         # nodes 2 and 3 have memory and no CPUs: a CXL expander, or a GPU's memory shown as a node

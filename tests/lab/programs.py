@@ -1,0 +1,24 @@
+"""What is built here to run in the guest: the workloads' engine, and an NVML library for devices without a driver."""
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.nvml.build import NvmlShim
+from tests.nvml.build import build as build_nvml
+
+ENGINE = Path(__file__).resolve().with_name("engine.c")
+
+
+def programs(folder: Path) -> Mapping[str, str]:
+    """Builds both in `folder`; the environment in which a guest finds them. CalledProcessError where gcc fails."""
+    nvml = NvmlShim(library=build_nvml(folder), file=folder / "nvml", log=folder / "log")
+    return {**nvml.environment, "LAB_ENGINE": str(build_engine(folder))}
+
+
+def build_engine(folder: Path) -> Path:
+    """Static, so that its address space is its own memory and little else."""
+    program = folder / "engine"
+    options = ["-std=c17", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-pthread"]
+    subprocess.run(["gcc", *options, "-o", program, ENGINE], check=True)
+    return program
