@@ -33,7 +33,7 @@ CODES = re.findall(
     r"\w+",
     """
 memory_remote host_buffers_remote cpu_remote cpuset_off_home policy_off_home rank_swapped grant_broken
-local_memory_exhausted gpu_node_polluted topology_changed threads_escaped cpuset_unconfined mems_wider_than_cpus
+local_memory_exhausted gpu_node_polluted threads_escaped cpuset_unconfined mems_wider_than_cpus
 pages_before_policy gpus_span_sockets policy_interleaved process_spans_sockets not_exclusive affinity_unknown irq_remote
 pcie_degraded numa_balancing_on single_node virtual_topology device_opened_everywhere policy_note
 """,
