@@ -126,7 +126,7 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
             dest=f"threshold_{limit.name}",
             type=size,
             metavar="N",
-            help=f"{limit.why.replace('%', '%%')} (default: {limit.default:g})",
+            help=f"{limit.why.replace('%', '%%')} (default: {limit.default:.10g})",
         )
 
 

@@ -31,7 +31,7 @@ def draw_machine_findings(ledger: Ledger) -> Markup:
 
 def draw_sources(document: Document) -> Markup:
     """Every source with its health, then the limits."""
-    limits = ", ".join(f"{name} {limit:g}" for name, limit in document.thresholds.items())
+    limits = ", ".join(f"{name} {limit:.10g}" for name, limit in document.thresholds.items())
     return tag(
         "section",
         tag("h2", "What was looked at"),
