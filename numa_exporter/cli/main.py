@@ -4,13 +4,14 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from numa_exporter import __version__
-from numa_exporter.cli import demo, report, serve, snapshot, topo
 from numa_exporter.cli.errors import EXIT_UNKNOWN, UsageError
 
-VERBS = (serve, report, topo, snapshot, demo)
+VERBS = ("serve", "report", "topo", "snapshot", "demo")
+"""Each is a module here, with ``add`` for its part of the parser."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,23 +21,27 @@ class Parser(argparse.ArgumentParser):
         self.exit(EXIT_UNKNOWN, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line; docs/flags.md is printed from it."""
+def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
+    """The whole command line, from which docs/flags.md is printed, or that of some verbs.
+
+    Half of the start of `report` would go into importing the web server that only `serve` needs.
+    """
     top = Parser(
         prog="numa-exporter",
         description="Which of my GPU workloads run against the grain of their machine, and what do I change?",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"numa_exporter {__version__}")
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for verb in VERBS:
-        verb.add(verbs)
+    group = top.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for verb in verbs:
+        import_module(f"numa_exporter.cli.{verb}").add(group)
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; its exit status. A usage error is one line on standard error and status 2."""
-    args = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    args = parser(words[:1] if words and words[0] in VERBS else VERBS).parse_args(words)
     try:
         status: int = args.run(args)
         sys.stdout.flush()
