@@ -123,6 +123,8 @@ class LiveHost:
         return mask.raw[:got]
 
     def page_nodes(self, pid: int, addresses: Sequence[int]) -> Sequence[int]:
+        if not self._same_pids():
+            raise HostError("absent", f"/proc/{pid}/move_pages", "/proc is of another PID namespace (hostPID)")
         count = len(addresses)
         pages, status = array("Q", addresses), array("i", bytes(4 * count))
         page_at, status_at = pages.buffer_info()[0], status.buffer_info()[0]
@@ -131,6 +133,14 @@ class LiveHost:
                 time.sleep(PAUSE)
             self._move_pages(pid, min(ADDRESSES, count - at), page_at + 8 * at, status_at + 4 * at)
         return status.tolist()
+
+    def _same_pids(self) -> bool:
+        """Whether a PID below our /proc is that PID to a system call of ours: with another namespace's /proc we would
+        ask about a stranger."""
+        try:
+            return os.readlink(self._roots.below("/proc/self")) == str(os.getpid())
+        except OSError:
+            return False
 
     def _move_pages(self, pid: int, count: int, pages: int, status: int) -> None:
         began = time.monotonic()

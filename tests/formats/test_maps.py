@@ -114,3 +114,8 @@ def test_our_own_address_space_is_read() -> None:
         data = file.read()
     assert any(line.name == b"[stack]" for line in maps.parse(data, "/proc/self/maps"))
     assert maps.spans(data, "/proc/self/maps", DEVICES)["anon"]
+
+
+def test_segments_are_named_shared_memory_in_address_order() -> None:
+    found = [(segment.start - BASE, str(segment.file)) for segment in maps.segments(TEXT, DEVICES)]
+    assert found == [(0x500000, "0:1:32768"), (0x700000, "0:1:32769"), (0x800000, "0:26:3096")]

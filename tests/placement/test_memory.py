@@ -166,6 +166,16 @@ class TestHalfWidth:
         (rank,) = ranks(self.sampled(1, anon=(30 * GIB, 0.5, 10_000.0), shmem_anon=(GIB, 0.5, 20.0)))
         assert rank.half_width["host_buffers"] > 5 * rank.half_width["memory"]
 
+    def test_a_segment_rests_on_its_part_of_the_sample(self) -> None:
+        """Half of the named shared memory is another rank's too; the other half has half of the 400 samples."""
+        own = self.sampled(1, shmem=(2 * GIB, 0.5, 400.0))
+        assert own.memory is not None
+        segments = {"0:5:1": {0: GIB // 2, 1: GIB // 2}, "0:5:2": {0: GIB // 2, 1: GIB // 2}}
+        own = replace(own, memory=replace(own.memory, segments=segments))
+        other = task(2, gpus="GPU-4", mapped={"shmem": {1: GIB}}, segments={"0:5:2": {1: GIB}})
+        rank = next(rank for rank in ranks(own, other) if rank.method == "sample")
+        assert rank.half_width["memory"] == pytest.approx(2.05 * sqrt(0.25 / 204), rel=0.001)
+
     def test_a_walked_process_beside_a_sampled_one_has_no_error(self) -> None:
         sampled = self.sampled(1, anon=(GIB, 0.5, 96.0))
         (alone,) = ranks(sampled)
