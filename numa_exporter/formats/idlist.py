@@ -20,7 +20,7 @@ from numa_exporter.formats.parse_error import ParseError
 LIMIT = 1 << 16
 """Ids at or above this are a broken file: no kernel has so many CPUs (NR_CPUS) or nodes (MAX_NUMNODES)."""
 
-_RANGE = re.compile(r"([0-9]+)(?:-([0-9]+)(?::([0-9]+)/([0-9]+))?)?")
+_RANGE = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20})(?::([0-9]{1,20})/([0-9]{1,20}))?)?")
 
 
 def parse(data: bytes | str, path: str, line_number: int = 1) -> frozenset[int]:

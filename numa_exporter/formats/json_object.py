@@ -21,6 +21,8 @@ def load(data: bytes, path: str) -> Object:
         raise ParseError(path, error.lineno, data, f"JSON ({error.msg} at column {error.colno})") from error
     except UnicodeDecodeError as error:
         raise ParseError(path, 1, data, "JSON in UTF-8") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets of thousands deep
+        raise ParseError(path, 1, data, f"JSON ({error})") from error
     return of_kind(value, dict, "the file", path)
 
 

@@ -15,7 +15,10 @@ import re
 
 from numa_exporter.formats.parse_error import ParseError
 
-_INTEGER = re.compile(rb"\s*(-?[0-9]+)\s*\Z")
+DIGITS = 40
+"""The most of a decimal number: twice what 64 bits take. int() itself raises ValueError past 4300 (CVE-2020-10735)."""
+
+_INTEGER = re.compile(rb"\s*(-?[0-9]{1,40})\s*\Z")
 _HEXADECIMAL = re.compile(rb"\s*0x([0-9a-fA-F]+)\s*\Z")
 
 
@@ -37,6 +40,6 @@ def parse_hex(data: bytes, path: str) -> int:
 
 def count(word: bytes, path: str, line_number: int, line: bytes) -> int:
     """A word of a line as a non-negative decimal integer; ``line`` is for the error only."""
-    if not word.isdigit():
+    if not word.isdigit() or len(word) > DIGITS:
         raise ParseError(path, line_number, line, "a non-negative decimal integer")
     return int(word)

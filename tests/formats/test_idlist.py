@@ -46,7 +46,21 @@ def test_rendering_is_canonical(ids: list[int], text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"3-1", b"a", b"0-", b"-1", b"1-2-3", b"5:1/2", b"0-8:3/2", b"0-8:1/0", b"0x3", b"0-4000000000", b"\xff"]
+    "text",
+    [
+        b"3-1",
+        b"a",
+        b"0-",
+        b"-1",
+        b"1-2-3",
+        b"5:1/2",
+        b"0-8:3/2",
+        b"0-8:1/0",
+        b"0x3",
+        b"0-4000000000",
+        b"\xff",
+        b"9" * 5000,
+    ],
 )
 def test_what_the_kernel_would_refuse_is_an_error(text: bytes) -> None:
     with pytest.raises(ParseError) as caught:

@@ -16,7 +16,9 @@ def test_every_hexadecimal_number_comes_back(value: int) -> None:
     assert number.parse_hex(f"0x{value:06x}\n".encode(), "/sys/x") == value
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", b"1 2", b"1_000", b"+1", b"0x10", b"1.0", b"max", "٣".encode()])
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", b"1 2", b"1_000", b"+1", b"0x10", b"1.0", b"max", "٣".encode(), b"9" * 5000]
+)
 def test_what_no_kernel_prints_is_refused(data: bytes) -> None:
     with pytest.raises(ParseError):
         number.parse(data, "/sys/x")
