@@ -11,7 +11,9 @@ import gzip
 import hashlib
 import io
 import json
+import math
 import tarfile
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -85,15 +87,23 @@ def _members(data: bytes, path: str) -> dict[str, bytes]:
     members: dict[str, bytes] = {}
     size = 0
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
+        # Whole, before any of it is believed: gzip's checksum stands at the end, and the manifest has no other.
+        raw = gzip.GzipFile(fileobj=io.BytesIO(data)).read(SIZE_LIMIT + 1)
+        if len(raw) > SIZE_LIMIT:
+            raise BundleError(f"{path}: more than {SIZE_LIMIT} bytes when unpacked")
+        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
             for entry in tar:
+                if not entry.isreg():  # a link would be read as often as it is listed
+                    raise BundleError(f"{path}: {entry.name!r}: not a regular file, and a bundle holds nothing else")
                 size += entry.size
-                if size > SIZE_LIMIT:
+                if size > SIZE_LIMIT:  # sparse files are small in the archive
                     raise BundleError(f"{path}: more than {SIZE_LIMIT} bytes when unpacked")
                 file = tar.extractfile(entry)
                 if file is not None:
                     members[entry.name] = file.read()
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except BundleError:
+        raise
+    except (tarfile.TarError, zlib.error, OSError, EOFError, ValueError) as error:
         raise BundleError(f"{path}: not a bundle (a gzipped tar): {error}") from error
     return members
 
@@ -104,9 +114,10 @@ def _manifest(members: Mapping[str, bytes], path: str) -> dict[str, Any]:
         known = manifest["schema"]
         hashes = {str(name): str(told) for name, told in manifest["sha256"].items()}
         for stamp in manifest["frames"]:
-            float(stamp["taken_at"]), float(stamp["monotonic"])
+            if not (math.isfinite(stamp["taken_at"]) and math.isfinite(stamp["monotonic"])):
+                raise ValueError("a frame's time is no number")
         manifest["nodename"], manifest["simulated"], manifest["exporter"], manifest["settings"].items()
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         said = " ".join(str(error).split())
         raise BundleError(f"{path}: manifest.json: missing or not what a bundle's manifest is ({said})") from error
     if known != SCHEMA:

@@ -146,3 +146,34 @@ def test_what_is_no_archive_is_refused_in_one_line(data: bytes) -> None:
         unpack(data, "b.tar.gz")
     assert str(refused.value).startswith("b.tar.gz: ")
     assert "\n" not in str(refused.value)
+
+
+def _linked() -> bytes:
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz") as tar:
+        entry = tarfile.TarInfo("self")
+        entry.type, entry.linkname = tarfile.SYMTYPE, "self"
+        tar.addfile(entry)
+    return raw.getvalue()
+
+
+def test_a_link_is_no_member() -> None:
+    with pytest.raises(BundleError, match="'self': not a regular file"):
+        unpack(_linked(), "b")
+
+
+@pytest.mark.parametrize("at", range(10, 200, 7))
+def test_a_damaged_byte_is_a_bundle_error_or_harmless(at: int) -> None:
+    data = bytearray(pack(recording(FRAME, FRAME), {"noise": hashlib.sha512(b"x").hexdigest()}))
+    for value in (0x00, 0x5A, 0xFF):
+        data[at] = value
+        try:
+            assert unpack(bytes(data), "b") == recording(FRAME, FRAME)
+        except BundleError as error:
+            assert str(error).startswith("b: ")
+
+
+@pytest.mark.parametrize("moment", [float("nan"), float("inf"), 10**400])
+def test_a_frame_without_a_time_is_refused(moment: float) -> None:
+    with pytest.raises(BundleError, match=r"manifest\.json"):
+        unpack(pack(recording(Frame(taken_at=moment, monotonic=1.0, answers={})), {}), "b")
