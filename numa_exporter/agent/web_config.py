@@ -77,7 +77,8 @@ def load(path: str) -> WebConfig:
     with open(path, encoding="utf-8") as file:
         try:
             told = yaml.safe_load(file) or {}
-        except yaml.YAMLError as error:
+        # Its constructors raise errors of their own too: a day 2026-13-45, bytes that are no UTF-8, endless brackets.
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise WebConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     sections = _mapping(path, "the file", told)
     _only(path, "the file", sections, {"tls_server_config", "basic_auth_users"})

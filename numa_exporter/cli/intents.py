@@ -33,7 +33,8 @@ def load(path: str) -> tuple[Intent, ...]:
     with open(path, encoding="utf-8") as file:
         try:
             told = yaml.safe_load(file)
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        # Its constructors raise errors of their own too: a day 2026-13-45, bytes that are no UTF-8, endless brackets.
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise IntentError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     top = _mapping(path, told, ("intents",))
     listed = top.get("intents")
@@ -86,7 +87,7 @@ def _codes(where: str, told: object) -> frozenset[str]:
         raise IntentError(f"{where}: expected a list of codes, found {_kind(told)}")
     known = {rule.code for rule in FINDINGS}
     for code in told:
-        if code not in known:
+        if not isinstance(code, str) or code not in known:
             raise IntentError(f"{where}: no finding is called {code!r}; see docs/findings.md")
     return frozenset(map(str, told))
 
@@ -97,9 +98,9 @@ def _until(where: str, told: object) -> float | None:
         return None
     try:
         day = told if isinstance(told, date) else date.fromisoformat(str(told))
-    except ValueError as error:
+        return (datetime.combine(day, time(), UTC) + timedelta(days=1)).timestamp()
+    except (ValueError, OverflowError) as error:
         raise IntentError(f"{where}: expected a day such as 2026-12-31, found {told!r}") from error
-    return (datetime.combine(day, time(), UTC) + timedelta(days=1)).timestamp()
 
 
 def _mapping(where: str, told: object, keys: tuple[str, ...]) -> Mapping[Any, Any]:

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import logging
 import os
+import re
 import signal
 import sys
 from dataclasses import replace
@@ -110,11 +111,10 @@ def listen(args: argparse.Namespace, loop: Loop, nvml: Nvml | None = None) -> No
 
 def address(text: str) -> tuple[str | None, int]:
     """[HOST]:PORT; an IPv6 address in brackets. No host = all addresses."""
-    host, colon, port = text.rpartition(":")
-    valid = port.isascii() and port.isdigit() and int(port) <= 65535
-    if not colon or not valid or (":" in host and not host.startswith("[")):
+    match = re.fullmatch(r"(\[[^\[\]\s]+\]|[^\[\]:\s]*):([0-9]{1,5})", text)
+    if match is None or int(match[2]) > 65535:
         raise UsageError(f"--web.listen-address: expected [HOST]:PORT, found {text!r}")
-    return host.strip("[]") or None, int(port)
+    return match[1].strip("[]") or None, int(match[2])
 
 
 def _web_config(path: str | None) -> WebConfig:
@@ -137,6 +137,8 @@ async def _serve(loop: Loop, host: str | None, port: int, config: WebConfig, nvm
         running.add_signal_handler(signal.SIGUSR1, _release, nvml)
     try:
         runner, bound = await web.start(loop, host, port, config)
+    except UnicodeError as error:  # idna: an empty or endless label
+        raise UsageError(f"--web.listen-address: {host}:{port}: not the name of a host") from error
     except OSError as error:
         where = f"{host or ''}:{port}"
         # asyncio puts its own words around the kernel's, and a name that is not found has a number of its own.

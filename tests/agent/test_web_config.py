@@ -41,6 +41,8 @@ async def test_failures_are_remembered_and_bounded() -> None:
         ("tls: {}", "unknown key tls"),
         ("[1]", "expected a mapping"),
         ("a: [", "not YAML"),
+        ("a: 2026-13-45", "not YAML"),
+        ("[" * 3000, "not YAML"),
         ("tls_server_config: {cert_file: a}", "needs cert_file and key_file"),
         ("tls_server_config: {cert_file: a, key_file: b, min_version: TLS10}", "expected TLS12 or TLS13"),
         ("tls_server_config: {cert_file: a, key_file: b}", "cannot be loaded"),

@@ -122,3 +122,10 @@ def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
     report.stdout.close()
     assert report.stderr.read() == b""
     report.wait(60)
+
+
+@pytest.mark.parametrize("address", ["a..b:1", "[::1:1", "::1:1", "a\nb:1", ":" + "9" * 5000])
+def test_an_address_that_is_none(address: str) -> None:
+    status, told = run("serve", "--web.listen-address", address)
+    assert status == 2 and told.startswith("numa-exporter serve: --web.listen-address: ")
+    assert told.count("\n") == 1

@@ -42,6 +42,10 @@ def test_it_is_read(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("intents: [", "not YAML"),
+        ("intents: 2026-13-45", "not YAML"),
+        ("intents: [{reason: x, codes: [[a]]}]", "intents[0].codes: no finding is called ['a']"),
+        ("intents: [{reason: x, home: 0, until: 9999-12-31}]", "intents[0].until: expected a day"),
+        (f"intents: [{{reason: x, home: '{'9' * 5000}'}}]", "intents[0].home: expected NUMA nodes"),
         ("", "expected keys and values, found nothing"),
         ("exceptions: []", "unknown key 'exceptions'; expected intents"),
         ("intents: {}", "intents: expected a list, found dict"),
