@@ -47,7 +47,7 @@ def pack(recording: Recording, report: Json) -> bytes:
 
 
 def _json(value: Json) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode("utf-8")
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8")
 
 
 def _tar(members: Mapping[str, bytes]) -> bytes:

@@ -48,7 +48,8 @@ def line_of(question: Question, answer: Answer) -> str:
             told["base64"] = base64.b64encode(answer).decode("ascii")
     else:
         told["json"] = answer
-    return json.dumps(told, ensure_ascii=False, sort_keys=True)
+    # ASCII: a name that is no UTF-8 is a lone surrogate here (os.fsdecode), which JSON can escape but UTF-8 not write.
+    return json.dumps(told, sort_keys=True)
 
 
 def answer_of(told: Mapping[str, object]) -> tuple[Question, Answer]:

@@ -24,6 +24,7 @@ FRAME = Frame(
         ("list", "/proc/42/task"): ["42", "43"],
         ("nvml", '["DeviceGetCount"]'): 8,
         ("device", "/proc/42/fd/3"): None,
+        ("list", "/sys/fs/cgroup/\udcff"): ["\udcfe.scope"],
         ("file", "/proc/43/numa_maps"): Refusal(word="denied", detail="Permission denied"),
     },
 )
