@@ -1,6 +1,7 @@
 """The report as a person reads it: the machine, the GPUs, who runs where; then what is wrong and what to type."""
 
 import os
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +43,19 @@ def render(report: Report, style: Style) -> str:
         _findings(report, style),
         _sources(report, style),
     ]
-    return "\n\n".join("\n".join(block) for block in (list(block) for block in blocks) if block)
+    return harmless("\n\n".join("\n".join(block) for block in (list(block) for block in blocks) if block), style)
+
+
+def harmless(text: str, style: Style) -> str:
+    """The text with every control character but newlines and the style's own escapes spelled out: whoever names a
+    cgroup or a process must not get to write to the terminal of the one who looks."""
+    ours = "|".join(re.escape(escape) for escape in (style.strong, style.warning, style.faint, style.end) if escape)
+    spelled = r"[\x00-\x09\x0b-\x1f\x7f-\x9f]"
+    return re.sub(
+        f"{ours}|{spelled}" if ours else spelled,
+        lambda found: found[0] if len(found[0]) > 1 else f"\\x{ord(found[0]):02x}",
+        text,
+    )
 
 
 def columns(header: Sequence[str], rows: Iterable[Sequence[str]], style: Style) -> Iterator[str]:

@@ -10,7 +10,7 @@ import pytest
 from numa_exporter.bundle.archive import pack
 from numa_exporter.cli.main import main
 from numa_exporter.cli.report import _only, status
-from numa_exporter.cli.report_text import Style, columns, gib, render
+from numa_exporter.cli.report_text import Style, columns, gib, harmless, render
 from numa_exporter.cli.summary import one_line
 from numa_exporter.model.health import Failure, SourceHealth
 from numa_exporter.model.report import Report
@@ -155,3 +155,11 @@ def test_a_bundle_that_somebody_made_up_costs_only_the_sources_that_trip_over_it
     assert document["sources"]["gpus"]["failure"] == "garbled" and document["gpus"] is None
     assert document["sources"]["topology"]["up"] is True
     assert [record.getMessage() for record in caplog.records if record.exc_info] == ["source failed"]
+
+
+@pytest.mark.parametrize(
+    "style", [Style(), Style(strong="\x1b[1m", warning="\x1b[1;33m", faint="\x1b[2m", end="\x1b[0m")]
+)
+def test_a_name_cannot_write_to_the_terminal(style: Style) -> None:
+    told = harmless(f"{style.strong}vllm\x1b]0;owned\x07\x1b[2J\x9b5m\r{style.end}\n", style)
+    assert told == f"{style.strong}vllm\\x1b]0;owned\\x07\\x1b[2J\\x9b5m\\x0d{style.end}\n"
