@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from numa_exporter.bundle.archive import unpack
+from numa_exporter.bundle.archive import SIZE_LIMIT, unpack
 from numa_exporter.bundle.members import BundleError
 from numa_exporter.cli.errors import UsageError
 from numa_exporter.cli.intents import IntentError
@@ -44,7 +44,7 @@ def seconds(text: str) -> float:
     """A positive duration: 15, 15s, 500ms, 2m, 1h."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", text.strip())
     value = float(match[1]) * {"ms": 0.001, "": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
-    if value <= 0:
+    if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"expected a positive duration such as 15s or 2m, found {text!r}")
     return value
 
@@ -150,7 +150,7 @@ def open_host(args: argparse.Namespace) -> Opened:
     if args.replay is not None:
         try:
             with open(args.replay, "rb") as file:
-                recording = unpack(file.read(), args.replay)
+                recording = unpack(file.read(SIZE_LIMIT), args.replay)  # /dev/zero has no end
         except OSError as error:
             raise UsageError(f"--replay: {args.replay}: {error.strerror}") from error
         except BundleError as error:

@@ -34,6 +34,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("serve --nope", "unrecognized arguments: --nope"),
         ("serve --inter 5s", "unrecognized arguments: --inter"),
         ("serve --interval 0s", "--interval: expected a positive duration"),
+        (f"serve --interval {'9' * 400}", "--interval: expected a positive duration"),
         ("serve --interval soon", "--interval: expected a positive duration"),
         ("serve --cpu-budget nan", "--cpu-budget: expected a positive number"),
         ("serve --max-series -3", "--max-series"),
