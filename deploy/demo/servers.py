@@ -55,6 +55,13 @@ class Server:
             self._process.terminate()
             self._process.wait(20)
 
+    @property
+    def pid(self) -> int:
+        """Of the running program; RuntimeError before it is started."""
+        if self._process is None:
+            raise RuntimeError(f"{self._command[0]} is not running")
+        return self._process.pid
+
     def wait(self, path: str = "/-/ready", seconds: float = 60) -> None:
         """Until it answers; RuntimeError with the end of its log where it ends or is too late."""
         until = time.monotonic() + seconds

@@ -45,7 +45,7 @@ def test_no_rule_fails(settled: World) -> None:
     failed = {
         rule["name"]: rule.get("lastError") for group in groups for rule in group["rules"] if rule["health"] != "ok"
     }
-    assert failed == {}
+    assert failed == {}, failed
     assert {rule["record"] for rule in rules.recording_rules()} <= {
         rule["name"] for group in groups for rule in group["rules"]
     }
