@@ -1,8 +1,9 @@
 """HTTP, the only owner of aiohttp. Every handler answers with bytes that exist; none reads the host or waits for it."""
 
+import logging
 from collections.abc import Awaitable, Callable
 
-from aiohttp import web
+from aiohttp import http_exceptions, web
 
 from numa_exporter.agent.loop import Loop
 from numa_exporter.agent.negotiate import takes_gzip, wants_open_metrics
@@ -91,14 +92,22 @@ def _header(request: web.Request, name: str) -> str:
     return ",".join(request.headers.getall(name, ()))
 
 
+def _ours(record: logging.LogRecord) -> bool:
+    """Whether a line is about us. aiohttp logs each request that is no HTTP as an error with a trace: whoever reaches
+    the port could fill the log. The peer's own 400 is enough."""
+    return not (record.exc_info and isinstance(record.exc_info[1], http_exceptions.HttpProcessingError))
+
+
 async def start(loop: Loop, host: str | None, port: int, config: WebConfig) -> tuple[web.AppRunner, int]:
-    """Listen. Returns the runner and the port really bound (for port 0). OSError where the port is taken."""
+    """Listen. Returns the runner and the port really bound (for port 0). OSError where the port is taken,
+    UnicodeError where the host is no name."""
     runner = web.AppRunner(application(loop, config.access), access_log=None, shutdown_timeout=1.0)
+    logging.getLogger("aiohttp.server").addFilter(_ours)
     await runner.setup()
     site = web.TCPSite(runner, host, port, ssl_context=config.tls, reuse_address=True)
     try:
         await site.start()
-    except OSError:
+    except (OSError, UnicodeError):
         await runner.cleanup()
         raise
     bound: int = runner.addresses[0][1]
