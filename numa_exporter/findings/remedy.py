@@ -66,7 +66,12 @@ def limits(scene: Scene, workload: Workload, to: Target) -> Advice:
 
 
 def _own_forms(scene: Scene, workload: Workload, rank: Rank, engine: Engine | None) -> list[str]:
-    return [*engine_forms(scene.machine, workload, rank, engine), *container_forms(scene.machine, workload)]
+    limits = list(container_forms(scene.machine, workload))
+    may = target(scene.machine, rank).within(workload)
+    if not (may.cpus and may.mems):
+        # An engine cannot bind itself to what its container may not use: the limits come first, then a restart.
+        return limits
+    return [*engine_forms(scene.machine, workload, rank, engine), *limits]
 
 
 def _alternatives(forms: Iterable[str]) -> Iterator[str]:

@@ -76,6 +76,12 @@ def test_no_numactl_where_the_container_forbids_it() -> None:
     assert "numactl" not in (found.remedy or "")
 
 
+def test_no_engine_flag_where_the_container_forbids_home() -> None:
+    found = told(comm="sglang::schedul", limits=Cgroup(path=VLLM, version=2, cpus=cpus("16-31"), mems=frozenset({1})))
+    assert "--numa-node" not in (found.remedy or "")
+    assert "AllowedCPUs=0-15,32-47" in lines(found)[0]
+
+
 @pytest.mark.parametrize(
     ("cgroup", "first"),
     [
