@@ -5,6 +5,7 @@ import sys
 
 from tests.bench import record
 from tests.bench.benchmark import UnableError
+from tests.bench.markdown import shown, table
 from tests.bench.table import BENCHMARKS
 
 
@@ -27,11 +28,11 @@ def main() -> int:
             print(f"not measured: {reason}")
             continue
         record.save(row.name, result)
-        print("\n".join(record.table(list(result.columns), [list(cells) for cells in result.rows])))
+        print("\n".join(table(list(result.columns), [list(cells) for cells in result.rows])))
         for bar in result.bars:
             missed += not bar.met
             said = "met" if bar.met else "NOT MET"
-            print(f"{said}: {bar.what}: {record.shown(bar.measured)}, {bar.kind} {record.shown(bar.limit)}")
+            print(f"{said}: {bar.what}: {shown(bar.measured)}, {bar.kind} {shown(bar.limit)}")
         print(*result.notes, sep="\n", flush=True)
     return 1 if missed else 0
 

@@ -9,6 +9,7 @@ several.
 """
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from numa_exporter.sources.sampler.estimator import Estimate
 from numa_exporter.sources.sampler.intervals import size
 from numa_exporter.sources.sampler.sampler import Sampler
 from tests.bench.benchmark import Bar, Benchmark, Cell, Result
+from tests.bench.markdown import shown, table
 from tests.bench.sampler_scenarios import SCENARIOS
 from tests.bench.sampler_worlds import ByNode, World, resident
 
@@ -117,7 +119,9 @@ def simulate(names: Sequence[str], modes: Sequence[bool], count: int, jobs: int)
             for scans in modes:
                 if scans or _sparse(name) or modes == (False,):
                     runs = list(pool.map(partial(run, name, scans), range(1, count + 1), chunksize=4))
-                    yield from lines(name, scans, runs)
+                    for row in lines(name, scans, runs):
+                        print(*map(shown, row), sep="  ", file=sys.stderr, flush=True)
+                        yield row
 
 
 def _sparse(name: str) -> bool:
@@ -169,10 +173,8 @@ def main() -> None:
     parser.add_argument("--scan", choices=("yes", "no", "both"), default="both")
     options = parser.parse_args()
     modes = {"yes": (True,), "no": (False,), "both": (True, False)}[options.scan]
-    print(f"{COLUMNS[0]:48}" + "".join(f"{column:>13}" for column in COLUMNS[1:]), flush=True)
-    for label, *figures in simulate(options.names, modes, options.runs, options.jobs):
-        shown = "".join(f"{figure:13.2f}" if isinstance(figure, float) else f"{'–':>13}" for figure in figures)
-        print(f"{label:48}{shown}", flush=True)
+    rows = list(simulate(options.names, modes, options.runs, options.jobs))
+    print("\n".join(table(list(COLUMNS), [list(row) for row in rows])))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ SLOW_CALL = 200e-6
 when we are preempted."""
 _PILOT = 12
 _FITS = 0.75
+_NEWS = 0.1
+"""Change in the calls used that makes a new plan worth its own."""
 
 
 class Cells:
@@ -29,6 +31,7 @@ class Cells:
         self._cell = FIRST_CELL
         self._leap = FIRST_CELL
         self._longest = LARGEST_LEAP
+        self._planned_at = 0
         self.finest = False
         """Whether smaller cells would not fit into the calls (or there are none): then only windows know more."""
 
@@ -36,20 +39,27 @@ class Cells:
         """The parts of ``intervals`` that can hold pages, and the calls used: at most ``calls`` and a few to plan."""
         self._longest = min(LARGEST_LEAP, self._longest * 2)
         found, used = self._walk(space, intervals, self._cell, calls)
-        self.finest = True
         if used >= calls:
             self._cell = min(self._cell * 8, LARGEST_CELL)
-        elif self._cell > SMALLEST_CELL and found:
-            pilot = rng.sample(found, min(_PILOT, len(found)))
-            finer = 0
-            for cell in pilot:
-                finer += self._walk(space, (cell,), self._cell // 8, 9)[1]
-            # A call a cell, and as many calls over empty space as now.
-            if finer / len(pilot) * len(found) + used - len(found) < _FITS * calls:
-                self._cell //= 8
-                self.finest = False
-            used += finer
+            self.finest = True
+        elif abs(used - self._planned_at) > _NEWS * used:
+            self._planned_at = used
+            used += self._plan(space, found, used, calls, rng)
         return joined(found), used
+
+    def _plan(self, space: Space, found: list[Interval], used: int, calls: int, rng: Random) -> int:
+        """Whether cells of an eighth would fit into the calls: counted in a few of the present ones."""
+        self.finest = True
+        if self._cell == SMALLEST_CELL or not found:
+            return 0
+        pilot = rng.sample(found, min(_PILOT, len(found)))
+        counted = sum(self._walk(space, (cell,), self._cell // 8, 9)[1] for cell in pilot)
+        # A call a cell, and as many calls over empty space as now.
+        if counted / len(pilot) * len(found) + used - len(found) < _FITS * calls:
+            self._cell //= 8
+            self._planned_at = 0
+            self.finest = False
+        return counted
 
     def _walk(self, space: Space, intervals: Sequence[Interval], cell: int, calls: int) -> tuple[list[Interval], int]:
         found: list[Interval] = []

@@ -15,7 +15,7 @@ from numa_exporter.sources.sampler.jump import SLOW_CALL
 from numa_exporter.sources.sampler.space import Interval, Space
 from numa_exporter.sources.sampler.tally import Asked, Tally, added
 
-MOST_WINDOWS, FEWEST_WINDOWS = 260, 20
+MOST_WINDOWS, FEWEST_WINDOWS = 160, 20
 ASKED = 6
 """Pages of one window asked for their node: more say little that is new, neighbours lie alike."""
 LOOK_MICROSECONDS, WINDOW_MICROSECONDS, PAGE_MICROSECONDS = 3000.0, 16.0, 0.014
