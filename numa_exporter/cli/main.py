@@ -1,6 +1,7 @@
 """The command line: one parser, one small file per verb."""
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -49,9 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"numa-exporter {args.verb}: {error}", file=sys.stderr)
         return EXIT_UNKNOWN
-    except BrokenPipeError:
-        # The reader (head, less) went away: not an error of ours. Keep the interpreter from flushing into it at exit.
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Standard output: a reader that went away (head, less) is no error of ours, a full disk wants a word. Either
+        # way the interpreter must not flush into it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno != errno.EPIPE:
+            print(f"numa-exporter {args.verb}: standard output: {error.strerror}", file=sys.stderr)
         return EXIT_UNKNOWN
     except KeyboardInterrupt:
         return 130

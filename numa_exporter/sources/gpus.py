@@ -4,7 +4,7 @@ The PCI tree says which there are, the drivers' own files who they are, NVML and
 library there are still all GPUs, only without contexts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,7 +14,7 @@ from numa_exporter.model.gpus import Gpu, Gpus
 from numa_exporter.model.machine import PciFunction
 from numa_exporter.model.sample import Sample
 from numa_exporter.sources import amd, drm, nvidia, pci
-from numa_exporter.sources.host import Host
+from numa_exporter.sources.host import Host, HostError
 from numa_exporter.sources.look import Look
 from numa_exporter.sources.source import Outcome
 
@@ -46,7 +46,7 @@ class GpusReader:
         }
         version = look.nvml("SystemGetDriverVersion") if answers else None
         value = Gpus(
-            gpus=tuple(gpus[address] for address in sorted(gpus)),
+            gpus=tuple(_told_apart(look, gpus)),
             driver_version=version if isinstance(version, str) else driver_version(look),
             nvml=self._answered,
             contexts_at=now.wall if any(gpu.contexts is not None for gpu in gpus.values()) else None,
@@ -72,6 +72,19 @@ class GpusReader:
             link_width=tree.link_width if answer.link_width is None else answer.link_width,
             max_link_width=tree.max_link_width if answer.max_link_width is None else answer.max_link_width,
         )
+
+
+def _told_apart(look: Look, gpus: Mapping[PciAddress, Gpu]) -> Iterator[Gpu]:
+    """In PCI order. Two GPUs with one UUID would be one series twice: the later ones go by their address."""
+    seen: set[str] = set()
+    for address in sorted(gpus):
+        gpu = gpus[address]
+        if gpu.uuid in seen:
+            detail = f"{gpu.uuid} was told of an earlier GPU as well"
+            look.failures.add(HostError("garbled", f"uuid of {address.sysfs}", detail))
+            gpu = replace(gpu, uuid=address.bus_id)
+        seen.add(gpu.uuid)
+        yield gpu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -130,3 +131,11 @@ def test_an_address_that_is_none(address: str) -> None:
     status, told = run("serve", "--web.listen-address", address)
     assert status == 2 and told.startswith("numa-exporter serve: --web.listen-address: ")
     assert told.count("\n") == 1
+
+
+def test_a_full_disk_behind_standard_output_is_one_line() -> None:
+    command = [sys.executable, "-m", "numa_exporter.cli.main", "report", "--json", "--looks", "1"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "numa-exporter report: standard output: No space left on device\n"

@@ -154,6 +154,14 @@ def test_nvml_adds_contexts_and_affinity() -> None:
     assert outcome.value.contexts_at is not None
 
 
+def test_two_gpus_with_one_uuid_are_told_apart_and_said() -> None:
+    twice = {**SYSTEM, **nvml(0, domain=0, bus=0x8D, uuid="GPU-x"), **nvml(1, domain=0x10000, bus=1, uuid="GPU-x")}
+    gpus, outcome = read(TREE, twice)
+    assert {"GPU-x", "00010000:01:00.0"} <= set(gpus)
+    assert outcome.failure is not None and outcome.failure.word == "garbled"
+    assert "GPU-x" in outcome.failure.detail
+
+
 def test_a_gpu_that_only_nvml_sees_is_listed_without_a_function() -> None:
     gpus, _ = read({}, BOTH, links={})
     assert {uuid: gpu.function for uuid, gpu in gpus.items()} == {"GPU-zero": None, "GPU-one": None}
