@@ -64,8 +64,8 @@ int main(int argc, char **argv)
 			turns[count++] = (uint32_t)(nanoseconds() - began);
 		}
 		qsort(turns, count, sizeof *turns, ascending);
-		printf("%zu %.1f %.1f %.1f %.1f\n", count, turns[count / 2] / 1e3, turns[count / 1000 * 999] / 1e3,
-		       turns[count / 10000 * 9999] / 1e3, turns[count - 1] / 1e3);
+		printf("%zu %.1f %.1f %.1f %.1f\n", count, turns[count / 2] / 1e3, turns[count * 999 / 1000] / 1e3,
+		       turns[count * 9999 / 10000] / 1e3, turns[count - 1] / 1e3);
 		fflush(stdout);
 	}
 	return 0;
