@@ -53,13 +53,14 @@ class Windows:
         for window, seconds in self._draw(space, intervals, count, rng):
             windows.append(window)
             slowest = max(slowest, seconds)
-        tally = _tally(space, windows, rng)
+        if not windows:  # of a frame of few pages, none may be chosen
+            return Tally()
         self._resize(
             sum(len(window.ranges) for window in windows) / len(windows),
             sum(window.pages for window in windows) / len(windows),
             slowest,
         )
-        return tally
+        return _tally(space, windows, rng)
 
     def _draw(self, space: Space, intervals: Intervals, count: int, rng: Random) -> Iterator[tuple[_Window, float]]:
         """Aligned windows around jittered points: the chance of one is its length in points."""

@@ -9,7 +9,7 @@ import pytest
 from numa_exporter.sources.sampler import windows
 from numa_exporter.sources.sampler.windows import Windows
 from tests.bench.sampler_scenarios import islands
-from tests.bench.sampler_worlds import GIB, TIB, ByName, Extents, Scattered, Stride
+from tests.bench.sampler_worlds import GIB, TIB, ByName, Extent, Extents, Scattered, Stride
 
 
 def island_world(seed: int) -> Extents:
@@ -86,3 +86,9 @@ def test_one_node_only() -> None:
     tally = Windows().look(world, world.frame()["anon"], Random(1))
     carriers = sum(bool(asked.pages) for asked in tally.asked)
     assert 30 <= tally.effective <= carriers * 1.01
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_frame_of_one_page(seed: int) -> None:
+    world = Extents({"anon": [(7, 8)]}, [Extent(7, 8, 0)], {"anon": Stride(1, 1)}, scans=True)
+    assert Windows().look(world, [(7, 8)], Random(seed)).pages in (0, 1, 2)
