@@ -24,8 +24,9 @@ FLAGS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(need_tool: Callable[[str, str], str]) -> Iterator[Browser]:
+    """Closed with the last test of this folder: while it is open this thread has a running event loop, for anybody."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -36,7 +37,7 @@ def browser(need_tool: Callable[[str, str], str]) -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site() -> Iterator[Site]:
     with serve() as started:
         yield started
