@@ -44,10 +44,10 @@ class Transitions:
         if word == self._failures.get(health.name):
             return
         if health.failure:
-            level = logging.INFO if health.failure.word == "absent" else logging.WARNING
+            absent = health.failure.word == "absent"  # the host does not have it, which is no failure
             log.log(
-                level,
-                "source failed",
+                logging.INFO if absent else logging.WARNING,
+                "source absent" if absent else "source failed",
                 extra={
                     "source": health.name,
                     "failure": health.failure.word,
@@ -56,7 +56,7 @@ class Transitions:
                 },
             )
         elif health.name in self._failures:
-            log.info("source recovered", extra={"source": health.name})
+            log.info("source answers", extra={"source": health.name})
         self._failures[health.name] = word
 
 

@@ -12,6 +12,7 @@ import binascii
 import hashlib
 import hmac
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from typing import Any
 KEEP_ANSWERS = 64
 """Passwords whose bcrypt answer is remembered. bcrypt takes 50 to 230 ms by design: without a memory of failures too,
 one scraper with a wrong password would eat a core."""
+
+BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}")
 
 
 class WebConfigError(ValueError):
@@ -84,7 +87,7 @@ def load(path: str) -> WebConfig:
     _only(path, "the file", sections, {"tls_server_config", "basic_auth_users"})
     users = _mapping(path, "basic_auth_users", sections.get("basic_auth_users") or {})
     for user, hashed in users.items():
-        if not str(hashed).startswith(("$2a$", "$2b$", "$2y$")):
+        if not BCRYPT.fullmatch(str(hashed)):
             raise WebConfigError(f"{path}: basic_auth_users.{user}: expected a bcrypt hash ($2b$…)")
     return WebConfig(
         tls=_tls(path, _mapping(path, "tls_server_config", sections.get("tls_server_config") or {})),

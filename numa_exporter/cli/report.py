@@ -41,6 +41,8 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 
 def take(args: argparse.Namespace, opened: flags.Opened) -> Report:
     """Look as often as the flags say; of a bundle, at every frame."""
+    if opened.frames is None and sys.stderr.isatty():
+        print(f"Looking {args.looks} times in {args.window:g} s …", file=sys.stderr)
     settings = flags.settings(args, opened.recorded, every_look=True)
     pipeline = Pipeline(opened.host, flags.sources(args), settings, opened.step, flags.intents(args))
     return Looker(pipeline).looks(opened.frames or args.looks, args.window)[-1]

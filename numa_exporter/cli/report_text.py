@@ -14,6 +14,7 @@ from numa_exporter.model.placement import Machine, Rank, Workload
 from numa_exporter.model.report import Finding, Report
 
 WIDTH = 100
+WIDEST = 65
 NOTHING = "-"
 
 
@@ -59,12 +60,20 @@ def harmless(text: str, style: Style) -> str:
 
 
 def columns(header: Sequence[str], rows: Iterable[Sequence[str]], style: Style) -> Iterator[str]:
-    """Columns two spaces apart; the last one runs free."""
-    body = [list(row) for row in rows]
+    """Columns two spaces apart; the last one runs free, the others are cut in their middle past WIDEST."""
+    body = [[*(_cut(cell) for cell in row[:-1]), row[-1]] for row in rows]
     widths = [max(len(row[at]) for row in [list(header), *body]) for at in range(len(header))]
     for number, row in enumerate([list(header), *body]):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         yield f"{style.faint}{line}{style.end}" if number == 0 else line
+
+
+def _cut(cell: str) -> str:
+    """The start and the end tell workloads apart; a name may have 4 KiB."""
+    if len(cell) <= WIDEST:
+        return cell
+    half = (WIDEST - 1) // 2
+    return f"{cell[:half]}…{cell[-half:]}"
 
 
 def gib(count: int | None) -> str:
@@ -118,7 +127,7 @@ def _gpus(report: Report, style: Style) -> Iterator[str]:
         yield "The GPUs could not be read; see the sources below."
         return
     if not machine.gpus:
-        yield "No GPU is visible on this host: there is nothing to align."
+        yield "No GPU is visible on this host: there is nothing to align. A simulated one: numa-exporter demo"
         return
     rows = []
     for placed in machine.gpus:

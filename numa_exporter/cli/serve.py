@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 from dataclasses import replace
+from errno import EADDRINUSE
 
 from numa_exporter import __version__
 from numa_exporter.agent import logs, web
@@ -143,7 +144,12 @@ async def _serve(loop: Loop, host: str | None, port: int, config: WebConfig, nvm
         where = f"{host or ''}:{port}"
         # asyncio puts its own words around the kernel's, and a name that is not found has a number of its own.
         said = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-        raise UsageError(f"--web.listen-address: {where}: {said}") from error
+        hint = (
+            f"; choose another port: --web.listen-address={host or ''}:{port % 65535 + 1}"
+            if error.errno == EADDRINUSE
+            else ""
+        )
+        raise UsageError(f"--web.listen-address: {where}: {said}{hint}") from error
     scheme = "https" if config.tls else "http"
     url = f"{scheme}://{'localhost' if host in (None, '0.0.0.0', '::') else host}:{bound}"
     log.info("listening", extra={"address": url, "version": __version__, "pid": os.getpid()})

@@ -18,7 +18,9 @@ def one_line(report: Report) -> str:
         parts.append("GPUs unknown: nobody has answered for them yet")
         return ", ".join(parts) + "."
     if not machine.gpus:
-        parts.append("no GPU: only the machine is served. To see one with GPUs: numa-exporter demo")
+        parts.append(
+            "no GPU: only the machine is served. To see one with GPUs: numa-exporter demo, or make demo in a checkout"
+        )
         return ", ".join(parts) + "."
     parts.append(_count(len(machine.gpus), "GPU"))
     parts.append(f"{_count(len(placement.workloads), 'workload')} on them")

@@ -31,7 +31,13 @@ class TrafficReader:
 
     def read(self, host: Host, sample: Sample) -> Outcome[Traffic]:
         # Unmounted, the directory is there and empty.
-        if "mon_data" not in host.list(RESCTRL):
+        try:
+            mounted = "mon_data" in host.list(RESCTRL)
+        except HostError as error:
+            if error.word != "absent":
+                raise
+            mounted = False
+        if not mounted:
             raise HostError("absent", f"{RESCTRL}/mon_data", "resctrl is not mounted, or does not monitor")
         look = Look(host)
         first = not self._seen

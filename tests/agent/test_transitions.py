@@ -1,4 +1,4 @@
-"""What the log says once: how pages can be sampled, and when that changes."""
+"""What the log says once: a source that fails or answers again, a finding, how pages are sampled."""
 
 import logging
 from dataclasses import replace
@@ -7,8 +7,9 @@ import pytest
 
 from numa_exporter.agent.pipeline import Pipeline
 from numa_exporter.agent.transitions import Transitions
+from numa_exporter.model.health import Failure, SourceHealth
 from numa_exporter.model.processes import Sampling
-from numa_exporter.model.report import Report
+from numa_exporter.model.report import Finding, Report, Subject
 from numa_exporter.model.thresholds import Settings
 from tests.fakehost import fake_host
 
@@ -32,3 +33,34 @@ def test_how_pages_are_sampled_is_said_once(report: Report, caplog: pytest.LogCa
             transitions.note(with_sampling(report, sampling))
     said = [(one.levelname, getattr(one, "means", None), getattr(one, "detail", None)) for one in caplog.records]
     assert said == [("WARNING", "none", "move_pages is refused"), ("INFO", "pagemap_scan", None)]
+
+
+def with_source(report: Report, failure: Failure | None) -> Report:
+    return replace(report, health={"traffic": SourceHealth(name="traffic", up=True, failure=failure, interval=15)})
+
+
+def test_a_source_is_spoken_of_when_it_changes(report: Report, caplog: pytest.LogCaptureFixture) -> None:
+    transitions = Transitions()
+    absent, denied = (Failure(word=word, path="/p", detail="why") for word in ("absent", "denied"))
+    with caplog.at_level(logging.INFO):
+        for failure in (absent, absent, denied, denied, None, None):
+            transitions.note(with_source(report, failure))
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("INFO", "source absent"),
+        ("WARNING", "source failed"),
+        ("INFO", "source answers"),
+    ]
+
+
+def test_a_finding_is_spoken_of_when_it_comes_and_goes(report: Report, caplog: pytest.LogCaptureFixture) -> None:
+    transitions = Transitions()
+    found = Finding(code="gpu_node_polluted", level="warning", subject=Subject(numa_node=1), sentence="Node 1 is full.")
+    with caplog.at_level(logging.INFO):
+        for findings in ((found,), (found,), (), ()):
+            transitions.note(replace(report, findings=findings))
+        transitions.note(replace(report, findings=(replace(found, suppressed="known"),)))
+    assert [(one.levelname, one.getMessage(), getattr(one, "numa_node", None)) for one in caplog.records] == [
+        ("WARNING", "Node 1 is full.", 1),
+        ("INFO", "finding cleared", 1),
+        ("INFO", "Node 1 is full.", 1),
+    ]

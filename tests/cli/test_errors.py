@@ -87,7 +87,10 @@ def run(*arguments: str, command: list[str] = COMMAND) -> tuple[int, str]:
 def test_a_port_in_use() -> None:
     with port_in_use() as port:
         status, told = run("serve", "--web.listen-address", f"127.0.0.1:{port}")
-    line = f"numa-exporter serve: --web.listen-address: 127.0.0.1:{port}: Address already in use\n"
+    line = (
+        f"numa-exporter serve: --web.listen-address: 127.0.0.1:{port}: Address already in use; "
+        f"choose another port: --web.listen-address=127.0.0.1:{port + 1}\n"
+    )
     assert (status, told) == (2, line)
 
 

@@ -163,3 +163,10 @@ def test_a_bundle_that_somebody_made_up_costs_only_the_sources_that_trip_over_it
 def test_a_name_cannot_write_to_the_terminal(style: Style) -> None:
     told = harmless(f"{style.strong}vllm\x1b]0;owned\x07\x1b[2J\x9b5m\r{style.end}\n", style)
     assert told == f"{style.strong}vllm\\x1b]0;owned\\x07\\x1b[2J\\x9b5m\\x0d{style.end}\n"
+
+
+def test_a_long_name_leaves_room_for_the_other_columns() -> None:
+    names = [f"slice/{'a' * 4000}/vllm-{number}" for number in (1, 2)]
+    lines = list(columns(("WORKLOAD", "PID"), [(name, "1,2") for name in names], Style()))
+    assert all(len(line) < 80 for line in lines)
+    assert lines[1] != lines[2] and lines[1].startswith("slice/aaa") and "vllm-1  1,2" in lines[1]

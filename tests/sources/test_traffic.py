@@ -88,7 +88,7 @@ def test_sub_numa_clusters_are_in_their_domain() -> None:
 def test_not_mounted_or_not_monitoring_is_absent(files: dict[str, str]) -> None:
     with pytest.raises(HostError) as raised:
         TrafficReader().read(fake_host(files), EMPTY)
-    assert raised.value.word == "absent"
+    assert raised.value.word == "absent" and "not mounted" in raised.value.detail
 
 
 def test_a_bad_counter_fails_alone() -> None:
