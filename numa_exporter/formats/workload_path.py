@@ -220,13 +220,15 @@ def _machine(path: str) -> WorkloadPath | None:
 
 def _host(path: str, kind: Literal["host", "ambiguous"] = "host") -> WorkloadPath:
     """A systemd unit: the first component that is no slice (systemd's cg_path_get_unit), below a user's manager
-    the next one. Elsewhere the innermost component."""
+    the next one, with the user: names of units are unique below one manager only. Elsewhere the innermost component."""
     components = list(filter(None, path.split("/")))
     units = [at for at, name in enumerate(components) if name.endswith((".service", ".scope"))]
-    if len(units) > 1 and re.fullmatch(r"user@[0-9]+\.service", components[units[0]]):
+    manager = re.fullmatch(r"(user@[0-9]+)\.service", components[units[0]]) if len(units) > 1 else None
+    if manager:
         del units[0]
     at = units[0] if units else len(components) - 1
     unit = _shown(components[at]) if components else "/"
+    unit = f"{manager[1]}/{unit}" if manager else unit
     return WorkloadPath(kind=kind, path=path, directory="/" + "/".join(components[: at + 1]), unit=unit)
 
 

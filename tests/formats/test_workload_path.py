@@ -137,8 +137,11 @@ def test_a_pod_where_the_kubelet_makes_none_is_nobodys(path: str) -> None:
         ("/system.slice/vllm.service", "host", "vllm.service"),
         ("/system.slice/vllm.service/workers", "host", "vllm.service"),
         ("/user.slice/user-1000.slice/session-3.scope", "host", "session-3.scope"),
-        ("/user.slice/user-1000.slice/user@1000.service/app.slice/sglang.service", "host", "sglang.service"),
-        ("/user.slice/user-1000.slice/user@1000.service/init.scope", "host", "init.scope"),
+        ("/user.slice/user-1000.slice/user@1000.service/app.slice/sglang.service", "host", "user@1000/sglang.service"),
+        # Another user's unit of the same name is another workload.
+        ("/user.slice/user-1001.slice/user@1001.service/sglang.service", "host", "user@1001/sglang.service"),
+        ("/user.slice/user-1000.slice/user@1000.service/init.scope", "host", "user@1000/init.scope"),
+        ("/user.slice/user-1000.slice/user@1000.service", "host", "user@1000.service"),
         ("/user.slice/user-1000.slice", "host", "user-1000.slice"),
         (f"/machine.slice/libpod-conmon-{B}.scope", "host", f"libpod-conmon-{B}.scope"),
         ("/some/place", "host", "place"),
