@@ -51,7 +51,7 @@ docs: $(VENV)/.test ## print docs/metrics.md, docs/findings.md and docs/flags.md
 proto: $(VENV)/.test ## print the stubs of the kubelet's APIs from their .proto files
 	$(BIN)/python -m pip install --quiet --editable '.[proto]'
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. numa_exporter/formats/podresources.proto \
-		tests/kubernetes/e2e/deviceplugin.proto
+		numa_exporter/formats/cri.proto tests/kubernetes/e2e/deviceplugin.proto
 
 lock: $(VENV)/.test ## print requirements.lock, what the image installs, from pyproject.toml
 	deploy/lock.sh $(BIN)/python

@@ -17,8 +17,8 @@ FLOOR = {
 }
 OWNER = {
     "pynvml": ("sources/nvml.py",),
-    "grpclib": ("sources/kubelet.py", "sources/podresources.py"),
-    "google": ("formats/podresources_pb2.py", "formats/podresources.py"),
+    "grpclib": ("sources/grpc_socket.py",),
+    "google": ("formats/podresources_pb2.py", "formats/podresources.py", "formats/cri_pb2.py", "formats/cri.py"),
     "prometheus_client": ("metrics/",),
     "aiohttp": ("agent/web.py", "agent/fleet.py"),
     "psutil": ("agent/governor.py",),

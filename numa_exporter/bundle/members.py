@@ -24,7 +24,7 @@ class BundleError(ValueError):
 def member_of(question: Question) -> str:
     """One member per process and per sysfs area: thousands of threads become a handful of members."""
     door, key = question
-    if door in ("nvml", "kubelet", "clock", "seed"):
+    if door in ("nvml", "kubelet", "cri", "clock", "seed"):
         return f"{door}.jsonl"
     process = _PROCESS.match(key)
     if process is not None:

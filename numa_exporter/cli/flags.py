@@ -14,17 +14,16 @@ from numa_exporter.cli.intents import IntentError
 from numa_exporter.cli.intents import load as load_intents
 from numa_exporter.findings.intents import Intent
 from numa_exporter.model.recording import Json
-from numa_exporter.model.thresholds import GIB, MIB, Settings, Thresholds, limits
+from numa_exporter.model.thresholds import GIB, KUBELET_ROOT, MIB, Settings, Thresholds, limits
+from numa_exporter.sources.grpc_socket import CRI, POD_RESOURCES, GrpcSocket
 from numa_exporter.sources.host import Host
 from numa_exporter.sources.live import ForeignTree, LiveHost
 from numa_exporter.sources.nvml import Nvml
-from numa_exporter.sources.podresources import PodResourcesSocket
 from numa_exporter.sources.replay import ReplayHost
 from numa_exporter.sources.roots import Roots
 from numa_exporter.sources.source import Source
 from numa_exporter.sources.table import SOURCES
 
-KUBELET_SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock"
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": GIB, "TiB": 1 << 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB|)")
 
@@ -67,6 +66,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def folder(text: str) -> str:
+    """An absolute path, without a slash at its end."""
+    if not text.startswith("/") or not text.rstrip("/"):
+        raise argparse.ArgumentTypeError(f"expected an absolute path below the root, found {text!r}")
+    return text.rstrip("/")
+
+
 def add_host(parser: argparse.ArgumentParser) -> None:
     """--path.* and --replay: which machine is looked at."""
     group = parser.add_argument_group("host")
@@ -74,10 +80,24 @@ def add_host(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--path.procfs", dest="procfs", metavar="DIR", help="the host's /proc (default: ROOTFS/proc)")
     group.add_argument("--path.sysfs", dest="sysfs", metavar="DIR", help="the host's /sys (default: ROOTFS/sys)")
     group.add_argument(
+        "--kubelet.root",
+        dest="kubelet_root",
+        type=folder,
+        metavar="DIR",
+        help=f"the kubelet's folder on the host, below ROOTFS (default: {KUBELET_ROOT})",
+    )
+    group.add_argument(
         "--kubelet.socket",
         dest="kubelet_socket",
         metavar="PATH",
-        help=f"the kubelet's PodResources socket (default: {KUBELET_SOCKET} below ROOTFS)",
+        help="the kubelet's PodResources socket (default: pod-resources/kubelet.sock in the kubelet's folder)",
+    )
+    group.add_argument(
+        "--kubelet.cri-socket",
+        dest="cri_socket",
+        metavar="PATH",
+        help="the runtime's CRI socket, asked for names that no file tells (default: never asked; who may ask it may "
+        "start containers)",
     )
     group.add_argument("--replay", metavar="BUNDLE", help="look at an evidence bundle instead of this host")
 
@@ -164,8 +184,10 @@ def open_host(args: argparse.Namespace) -> Opened:
             roots = replace(roots, procfs=os.path.join(os.path.dirname(roots.sysfs), "proc"))
         return Opened(host=ForeignTree(roots), step=None, recorded={})
     nvml = Nvml(driver_roots=_driver_roots(args.rootfs))
-    kubelet = PodResourcesSocket(args.kubelet_socket or roots.below(KUBELET_SOCKET))
-    return Opened(host=LiveHost(roots, nvml, kubelet), step=None, recorded={}, nvml=nvml)
+    socket = args.kubelet_socket or roots.below(f"{args.kubelet_root or KUBELET_ROOT}/pod-resources/kubelet.sock")
+    kubelet = GrpcSocket(socket, POD_RESOURCES, "kubelet")
+    runtime = GrpcSocket(args.cri_socket, CRI, "cri") if args.cri_socket else None
+    return Opened(host=LiveHost(roots, nvml, kubelet, runtime), step=None, recorded={}, nvml=nvml)
 
 
 def _roots(args: argparse.Namespace) -> Roots:
@@ -206,6 +228,8 @@ def settings(args: argparse.Namespace, recorded: Mapping[str, Json], *, every_lo
         thresholds=replace(Thresholds(), **chosen),
         excluded_workloads=tuple(args.excluded or ()),
         every_look=every_look,
+        kubelet_root=str(args.kubelet_root or recorded.get("kubelet.root", KUBELET_ROOT)),
+        cri_socket=_text(args.cri_socket or recorded.get("kubelet.cri-socket")),
     )
     holding = _first(args.gpu_min_holding, recorded.get("gpu.min-holding"))
     if holding is not None:
@@ -230,10 +254,16 @@ def _first(*values: object) -> float | None:
     return next((float(value) for value in values if isinstance(value, int | float)), None)
 
 
+def _text(value: object) -> str | None:
+    return str(value) if value else None
+
+
 def recorded_settings(made: Settings) -> dict[str, Json]:
     """What a bundle keeps of the settings, by flag name."""
     told: dict[str, Json] = {f"threshold.{limit.name}": limit.value for limit in limits(made.thresholds)}
-    return told | {"gpu.min-holding": made.gpu_min_holding_bytes, "memory.method": made.memory_method}
+    told |= {"gpu.min-holding": made.gpu_min_holding_bytes, "memory.method": made.memory_method}
+    told |= {"kubelet.root": made.kubelet_root}
+    return told | ({"kubelet.cri-socket": made.cri_socket} if made.cri_socket else {})
 
 
 def sources(args: argparse.Namespace) -> tuple[Source, ...]:

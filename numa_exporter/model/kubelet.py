@@ -8,6 +8,7 @@ from numa_exporter.formats.kubelet_config import KubeletConfig
 from numa_exporter.formats.kubelet_state import CpuManagerState, DeviceCheckpoint, MemoryManagerState
 from numa_exporter.formats.podresources import Allocatable, PodResources
 from numa_exporter.model.ids import CpuSet, NodeSet, WorkloadKey
+from numa_exporter.model.thresholds import KUBELET_ROOT
 
 AlignmentPolicy = Literal["any", "restricted", "single-numa-node"]
 """What a request must find: any free GPUs; as few nodes as it could ever have; a single node."""
@@ -90,7 +91,8 @@ class Promises:
 
     ``granted``: every healthy, allocatable GPU, and whether somebody was granted it. ``usable`` and ``stranded`` count
     GPUs, by size of the request; sizes are alternatives. ``cpuset_agent``: a pod that writes cpusets beside the
-    kubelet (an NRI policy, Katalyst, Koordinator), whose doings are not the kubelet's broken word.
+    kubelet (an NRI policy, Katalyst, Koordinator), whose doings are not the kubelet's broken word. ``root``: where the
+    kubelet's state files lie.
     """
 
     policies: Policies = field(default_factory=Policies)
@@ -100,3 +102,4 @@ class Promises:
     usable: Mapping[tuple[int, AlignmentPolicy], int] = field(default_factory=dict)
     stranded: Mapping[int, int] = field(default_factory=dict)
     cpuset_agent: str | None = None
+    root: str = KUBELET_ROOT

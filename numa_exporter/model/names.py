@@ -27,11 +27,13 @@ class Names:
 
     ``pods``: every pod that has a log directory, by UID in lower case. ``containers``: pods' containers by id.
     ``sandboxes``: ids of containers that only hold a pod's namespaces.
+    ``runtimes``: ``containerd`` or ``cri-o`` by container id, where the cgroup's path does not tell.
     ``units``: ``docker/NAME`` and ``podman/NAME`` by container id. ``slurm_jobs``: job id by SLUID.
     """
 
     pods: Mapping[str, PodName] = field(default_factory=dict)
     containers: Mapping[str, ContainerName] = field(default_factory=dict)
     sandboxes: frozenset[str] = frozenset()
+    runtimes: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     slurm_jobs: Mapping[str, str] = field(default_factory=dict)

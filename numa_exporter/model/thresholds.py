@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 MIB = 1 << 20
 GIB = 1 << 30
+KUBELET_ROOT = "/var/lib/kubelet"
 
 
 class Limit(NamedTuple):
@@ -80,6 +81,8 @@ class Settings:
     ``gpu_min_holding_bytes``: a second GPU is main from this size on. ``excluded_workloads``: regular expressions
     matched against the workload's name. ``memory_method``: auto, walk or sample. ``every_look``: the few looks of a
     report or snapshot, in which readers that otherwise rotate and pace themselves read everything each time.
+    ``kubelet_root``: the kubelet's own folder (logical). ``cri_socket``: whether the runtime is asked for names that
+    no file tells, and where; None = never.
     """
 
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -88,3 +91,5 @@ class Settings:
     excluded_workloads: tuple[str, ...] = ()
     memory_method: str = "auto"
     every_look: bool = False
+    kubelet_root: str = KUBELET_ROOT
+    cri_socket: str | None = None

@@ -100,7 +100,7 @@ def _place(scene: Scene, homes: Homes, plan: Plan, exact: CgroupTally) -> tuple[
         key=plan.key,
         pod_uid=plan.path.pod_uid,
         container_id=plan.path.container_id,
-        runtime=plan.path.runtime,
+        runtime=plan.path.runtime or scene.names.runtimes.get(plan.path.container_id or ""),
         qos_class=plan.path.qos_class,
         slurm_job_id=job_of(plan.path, scene.names),
         slurm_step=plan.path.slurm_step,

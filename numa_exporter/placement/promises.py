@@ -46,6 +46,7 @@ def promises(sample: Sample, machine: Machine, settings: Settings) -> Promises |
         usable=_usable(offers, taken),
         stranded=_stranded(offers, taken, policies),
         cpuset_agent=_agent(kubelet, names),
+        root=settings.kubelet_root,
     )
 
 

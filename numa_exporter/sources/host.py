@@ -119,7 +119,13 @@ class Host(Protocol):
 
     def kubelet(self, method: str, request: bytes = b"") -> bytes:
         """One question to the kubelet's PodResources API: a serialised request, the serialised reply. Not decoded
-        here, so that a recording keeps what a newer kubelet says; see sources/podresources.py."""
+        here, so that a recording keeps what a newer kubelet says; see sources/grpc_socket.py."""
+        ...
+
+    def container_labels(self, container_id: str) -> Mapping[str, str]:
+        """The kubelet's own labels on a container, from the runtime's CRI socket; see formats/cri.py. Empty where the
+        runtime does not know it, ``absent`` where the socket is not asked. Nothing else of the answer goes through the
+        door: annotations hold what people wrote."""
         ...
 
     def pick(self, path: str, *members: str) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """What the kubelet granted: its state files, its configuration, and its PodResources socket, each failing alone.
 
-All below /var/lib/kubelet (mode 0700 or 0600: root, or CAP_DAC_READ_SEARCH). The kubelet writes its state by renaming
-a finished file, so that a half-written one is garbled rather than to be waited for.
+All below /var/lib/kubelet, or where --kubelet.root says (mode 0700 or 0600: root, or CAP_DAC_READ_SEARCH). The kubelet
+writes its state by renaming a finished file, so that a half-written one is garbled rather than to be waited for.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,20 +12,20 @@ from numa_exporter.formats.kubelet_config import KubeletConfig
 from numa_exporter.formats.kubelet_flags import KubeletFlags
 from numa_exporter.model.kubelet import Kubelet
 from numa_exporter.model.sample import Sample
+from numa_exporter.model.thresholds import KUBELET_ROOT
 from numa_exporter.sources import cgroup_tree
 from numa_exporter.sources.cgroup_tree import CgroupTree
 from numa_exporter.sources.host import Host, HostError
 from numa_exporter.sources.look import Look
 from numa_exporter.sources.source import Outcome
 
-ROOT = "/var/lib/kubelet"
 CONFIGS = (
-    f"{ROOT}/config.yaml",  # kubeadm
     "/etc/kubernetes/kubelet/config.json",  # EKS
     "/etc/kubernetes/kubelet/kubelet-config.json",
     "/home/kubernetes/kubelet-config.yaml",  # GKE
 )
-"""Where the file is where no command line tells. Never kubeadm's /etc/kubernetes/kubelet.conf: that holds a key."""
+"""Where the file is where no command line tells and no config.yaml (kubeadm's) lies in the kubelet's folder. Never
+kubeadm's /etc/kubernetes/kubelet.conf: that holds a key."""
 DEFAULTS = KubeletConfig(
     cpu_manager_policy="none",
     cpu_manager_policy_options={},
@@ -40,18 +40,19 @@ DEFAULTS = KubeletConfig(
 
 
 class KubeletReader:
-    """Reader of ``Sample.kubelet``."""
+    """Reader of ``Sample.kubelet``. ``root`` is the kubelet's folder."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: str = KUBELET_ROOT) -> None:
+        self._root = root
         self._tree = CgroupTree(())
 
     def read(self, host: Host, sample: Sample) -> Outcome[Kubelet]:
         look = Look(host)
         self._tree = cgroup_tree.refreshed(host, self._tree)
         value = Kubelet(
-            cpu=look.file(f"{ROOT}/cpu_manager_state", kubelet_state.parse_cpu_manager),
-            memory=look.file(f"{ROOT}/memory_manager_state", kubelet_state.parse_memory_manager),
-            devices=look.file(f"{ROOT}/device-plugins/kubelet_internal_checkpoint", kubelet_state.parse_devices),
+            cpu=look.file(f"{self._root}/cpu_manager_state", kubelet_state.parse_cpu_manager),
+            memory=look.file(f"{self._root}/memory_manager_state", kubelet_state.parse_memory_manager),
+            devices=look.file(f"{self._root}/device-plugins/kubelet_internal_checkpoint", kubelet_state.parse_devices),
             pods=look.attempt(lambda: podresources.parse_list(host.kubelet("List"), "kubelet:List")),
             allocatable=look.attempt(
                 lambda: podresources.parse_allocatable(
@@ -61,19 +62,19 @@ class KubeletReader:
         )
         if value == Kubelet():
             if look.failure is None:
-                raise HostError("absent", ROOT, "no kubelet keeps its state here")
+                raise HostError("absent", self._root, "no kubelet keeps its state here")
             return Outcome(value=None, failure=look.failure, counts=look.failures.counts)
-        config, path = _config(look, self._tree)
+        config, path = _config(look, self._tree, self._root)
         value = replace(value, config=config, config_path=path, living=_living(look, self._tree, config))
         return Outcome(value=value, failure=look.failure, counts=look.failures.counts)
 
 
-def _config(look: Look, tree: CgroupTree) -> tuple[KubeletConfig | None, str | None]:
+def _config(look: Look, tree: CgroupTree, root: str) -> tuple[KubeletConfig | None, str | None]:
     """The file, the drop-ins beside it, the flags; with the defaults only where the flags are known. And where it is
     read."""
     command = next(_command_lines(look, tree), None)
     flags = command[1] if command else None
-    paths = (flags.config,) if flags and flags.config else CONFIGS
+    paths = (flags.config,) if flags and flags.config else (f"{root}/config.yaml", *CONFIGS)
     path, found = next(_files(look, paths), (None, None))
     if command is None or flags is None:
         return found, path

@@ -12,15 +12,15 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import NoReturn
 
-from numa_exporter.formats import excerpt, task_stat
+from numa_exporter.formats import cri, excerpt, task_stat
 from numa_exporter.formats.parse_error import ParseError
 from numa_exporter.model.recording import Json
 from numa_exporter.model.sample import Mode
 from numa_exporter.sources import hugetlbfs, pagemap
+from numa_exporter.sources.grpc_socket import GrpcSocket
 from numa_exporter.sources.host import READ_LIMIT, HostError, Instant, PageTables, word_of
 from numa_exporter.sources.nvml import Nvml
 from numa_exporter.sources.pagemap import PAUSE
-from numa_exporter.sources.podresources import PodResourcesSocket
 from numa_exporter.sources.roots import Roots
 
 ADDRESSES = 128
@@ -33,10 +33,17 @@ class LiveHost:
 
     mode: Mode = "live"
 
-    def __init__(self, roots: Roots, nvml: Nvml | None = None, kubelet: PodResourcesSocket | None = None) -> None:
+    def __init__(
+        self,
+        roots: Roots,
+        nvml: Nvml | None = None,
+        kubelet: GrpcSocket | None = None,
+        runtime: GrpcSocket | None = None,
+    ) -> None:
         self._roots = roots
         self._nvml = nvml
         self._kubelet = kubelet
+        self._runtime = runtime
         self._random = random.SystemRandom()
         self._affinity_bytes = 128
         self.lock_hold_seconds = 0.0
@@ -180,6 +187,16 @@ class LiveHost:
         if self._kubelet is None:
             raise HostError("absent", f"kubelet:{method}", "no kubelet is asked on this host")
         return self._kubelet.ask(method, request)
+
+    def container_labels(self, container_id: str) -> Mapping[str, str]:
+        path = f"cri:{cri.METHOD}"
+        if self._runtime is None:
+            raise HostError("absent", path, "the runtime's CRI socket is not asked on this host")
+        reply = self._runtime.ask(cri.METHOD, cri.request(container_id))
+        try:
+            return cri.parse(reply, path).get(container_id, {})
+        except ParseError as error:
+            raise HostError("garbled", path, f"expected {error.expected}") from None
 
     def pick(self, path: str, *members: str) -> Mapping[str, str]:
         try:

@@ -1,52 +1,43 @@
-"""Names of pods, containers and jobs, from files that lie on the host: no API server, no runtime's socket.
+"""Names of pods, containers and jobs, from files that lie on the host: no API server.
 
-For pods the kubelet's log directories, whose names hold everything; last the runtime's own description of a
-container, which says what its CRI socket would say without being the right to start one. Docker, podman and Slurm
-by their own files and variables. Each is asked until it has answered; an id never changes its name.
+For pods the kubelet's log directories, whose names hold everything; then the runtime's own description of a container,
+which says what its CRI socket would say without being the right to start one. That socket is asked last, and only where
+a person said so (--kubelet.cri-socket). Docker, podman and Slurm by their own files and variables. Each is asked until
+it has answered; an id never changes its name.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 
-from numa_exporter.formats import pod_logs, podman_containers
+from numa_exporter.formats import cri, pod_logs
 from numa_exporter.formats.pod_logs import ContainerLink, PodDirectory
 from numa_exporter.formats.workload_path import WorkloadPath
+from numa_exporter.model.health import Failure
 from numa_exporter.model.ids import ProcessKey
 from numa_exporter.model.names import ContainerName, Names, PodName
 from numa_exporter.model.sample import Sample
+from numa_exporter.sources import runtime_files
 from numa_exporter.sources.guard import Guard
 from numa_exporter.sources.host import Host, HostError
 from numa_exporter.sources.look import Look
+from numa_exporter.sources.runtime_files import USER
 from numa_exporter.sources.source import Outcome
 
 PODS = "/var/log/pods"
 LINKS = "/var/log/containers"
 ENVIRONMENT_DEADLINE = 2.0
 _SLUID = re.compile(r"s[0-9A-Z]{10,}")
-_BUNDLES = (
-    # containerd's bundle of a CRI container, and CRI-O's: both carry what the kubelet asked for as annotations.
-    (
-        "/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json",
-        "annotations/io.kubernetes.cri.container-type",
-        tuple(
-            f"annotations/io.kubernetes.cri.{name}" for name in ("sandbox-namespace", "sandbox-name", "container-name")
-        ),
-    ),
-    (
-        "/run/containers/storage/overlay-containers/{}/userdata/config.json",
-        "annotations/io.kubernetes.cri-o.ContainerType",
-        tuple(f"annotations/io.kubernetes.{name}" for name in ("pod.namespace", "pod.name", "container.name")),
-    ),
-)
 
 
 class NamesReader:
     """Reader of ``Sample.names``: what it found, it keeps for as long as the container lives."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, asks_runtime: bool = False) -> None:
+        self._asks_runtime = asks_runtime
+        self._strangers: set[str] = set()
         self._containers: dict[str, ContainerName] = {}
         self._sandboxes: set[str] = set()
+        self._runtimes: dict[str, str] = {}
         self._units: dict[str, str] = {}
         self._jobs: dict[str, str] = {}
         self._guard = Guard(ENVIRONMENT_DEADLINE)
@@ -58,22 +49,27 @@ class NamesReader:
         pods = dict(_pods(look))
         self._forget(owners)
         self._name_containers(look, pods, owners)
+        failure = self._ask_runtime(look, owners) if self._asks_runtime else None
         self._name_units(look, owners)
         self._name_jobs(look, owners)
         value = Names(
             pods={uid: PodName(namespace=pod.namespace, pod=pod.pod) for uid, pod in pods.items()},
             containers=dict(self._containers),
             sandboxes=frozenset(self._sandboxes),
+            runtimes=dict(self._runtimes),
             units=dict(self._units),
             slurm_jobs=dict(self._jobs),
         )
-        if value == Names() and look.failure is None:
+        failure = look.failure or failure
+        if value == Names() and failure is None:
             raise HostError("absent", PODS, "no pods, and no container or job whose name lies on this host")
-        return Outcome(value=value, failure=look.failure, counts=look.failures.counts)
+        return Outcome(value=value, failure=failure, counts=look.failures.counts)
 
     def _forget(self, owners: Mapping[WorkloadPath, ProcessKey]) -> None:
         living = {path.container_id for path in owners}
         self._sandboxes = {key for key in self._sandboxes if key in living}
+        self._strangers = {key for key in self._strangers if key in living}
+        self._runtimes = {key: name for key, name in self._runtimes.items() if key in living}
         jobs = {path.slurm_job_id for path in owners}
         self._containers = {key: name for key, name in self._containers.items() if key in living}
         self._units = {key: name for key, name in self._units.items() if key in living}
@@ -81,21 +77,49 @@ class NamesReader:
         self._guard.keep(owners.values())
 
     def _name_containers(self, look: Look, pods: Mapping[str, PodDirectory], paths: Iterable[WorkloadPath]) -> None:
-        """The link beside the log names all; then the runtime's bundle; a pod with a single container needs neither."""
-        known = self._containers.keys() | self._sandboxes
-        wanted = {path for path in paths if path.kind == "k8s-container" and path.container_id not in known}
-        links = dict(_links(look)) if wanted else {}
-        for path in wanted:
-            container_id = path.container_id or ""
-            link = links.get(container_id)
-            name = link and ContainerName(namespace=link.namespace, pod=link.pod, container=link.container)
+        """The link beside the log names all; then the runtime's own files; a pod with a single container needs neither.
+        Those files are also read where the cgroup's path does not tell the runtime (the cgroupfs driver)."""
+        in_pods = {path.container_id: path for path in paths if path.kind == "k8s-container" and path.container_id}
+        if unnamed := in_pods.keys() - self._named:
+            for link in _links(look):
+                if link.container_id in unnamed:
+                    name = ContainerName(namespace=link.namespace, pod=link.pod, container=link.container)
+                    self._containers[link.container_id] = name
+        for container_id, path in in_pods.items():
+            if container_id not in self._named or (path.runtime is None and container_id not in self._runtimes):
+                self._read_bundle(look, container_id)
+            if container_id not in self._named and (only := _only_container(look, pods.get(path.pod_uid or ""))):
+                self._containers[container_id] = only
+
+    @property
+    def _named(self) -> frozenset[str]:
+        return frozenset(self._containers) | self._sandboxes
+
+    def _read_bundle(self, look: Look, container_id: str) -> None:
+        bundle = runtime_files.bundle(look, container_id)
+        if bundle is None:
+            return
+        self._runtimes[container_id] = bundle.runtime
+        if bundle.name is None:
+            self._sandboxes.add(container_id)
+        else:
+            self._containers.setdefault(container_id, bundle.name)
+
+    def _ask_runtime(self, look: Look, paths: Iterable[WorkloadPath]) -> Failure | None:
+        """One question for each container that is left without a name: a runtime lists a container before it runs, so
+        one that it does not know it never will. A refusal is told, ``absent`` too: a person said that it is there."""
+        ids = {path.container_id for path in paths if path.kind == "k8s-container"} - self._named - self._strangers
+        for container_id in sorted(filter(None, ids)):
+            try:
+                name = _labelled(look.host.container_labels(container_id))
+            except HostError as error:
+                look.failures.add(error)
+                return error.failure()
             if name is None:
-                sandbox, name = _bundled(look, container_id)
-                if sandbox:
-                    self._sandboxes.add(container_id)
-                    continue
-            if name := name or _only_container(look, pods.get(path.pod_uid or "")):
+                self._strangers.add(container_id)
+            else:
                 self._containers[container_id] = name
+        return None
 
     def _name_units(self, look: Look, paths: Iterable[WorkloadPath]) -> None:
         for path in paths:
@@ -104,11 +128,11 @@ class NamesReader:
                 continue
             name = None
             if path.runtime == "docker":
-                name = _docker_name(look, container_id)
+                name = runtime_files.docker_name(look, container_id)
             elif path.runtime == "podman":
-                name = _podman_name(look, path, container_id)
+                name = runtime_files.podman_name(look, path, container_id)
             if name:
-                self._units[container_id] = f"{path.runtime}/{name}"
+                self._units[container_id] = f"{_user(path)}{path.runtime}/{name}"
 
     def _name_jobs(self, look: Look, owners: Mapping[WorkloadPath, ProcessKey]) -> None:
         """The job behind a SLUID stands in its processes' environment. Reading that takes the process's mmap lock, so
@@ -132,6 +156,12 @@ class NamesReader:
         return self._guard.run(host, key, path, lambda: host.environment(key.pid, "SLURM_JOB_ID"))
 
 
+def _user(path: WorkloadPath) -> str:
+    """The user whose podman it is: names are unique for one user only. Nothing for root's."""
+    match = USER.search(path.path)
+    return f"user@{match[1]}/" if match else ""
+
+
 def _pods(look: Look) -> Iterator[tuple[str, PodDirectory]]:
     for name in look.names(PODS):
         pod = pod_logs.parse_directory(name)
@@ -139,11 +169,11 @@ def _pods(look: Look) -> Iterator[tuple[str, PodDirectory]]:
             yield pod.uid.lower(), pod
 
 
-def _links(look: Look) -> Iterator[tuple[str, ContainerLink]]:
+def _links(look: Look) -> Iterator[ContainerLink]:
     for name in look.names(LINKS):
         link = pod_logs.parse_link(name)
         if link:
-            yield link.container_id, link
+            yield link
 
 
 def _only_container(look: Look, pod: PodDirectory | None) -> ContainerName | None:
@@ -155,44 +185,7 @@ def _only_container(look: Look, pod: PodDirectory | None) -> ContainerName | Non
     return ContainerName(namespace=pod.namespace, pod=pod.pod, container=containers[0])
 
 
-def _bundled(look: Look, container_id: str) -> tuple[bool, ContainerName | None]:
-    """Whether it is a sandbox, which nobody gave a name; else its name, if a runtime's bundle tells it."""
-    for path, kind, members in _BUNDLES:
-        found = look.attempt(partial(look.host.pick, path.format(container_id), kind, *members)) or {}
-        if found.get(kind) == "sandbox":
-            return True, None
-        if all(member in found for member in members):
-            namespace, pod, container = (found[member] for member in members)
-            return False, ContainerName(namespace=namespace, pod=pod, container=container)
-    return False, None
-
-
-def _docker_name(look: Look, container_id: str) -> str | None:
-    moved = look.attempt(lambda: look.host.pick("/etc/docker/daemon.json", "data-root")) or {}
-    root = moved.get("data-root", "/var/lib/docker").rstrip("/")
-    found = look.attempt(lambda: look.host.pick(f"{root}/containers/{container_id}/config.v2.json", "Name")) or {}
-    return found.get("Name", "").lstrip("/") or None
-
-
-def _podman_name(look: Look, path: WorkloadPath, container_id: str) -> str | None:
-    root = _podman_root(look, path)
-    for name in ("containers.json", "volatile-containers.json"):
-        found = look.file(f"{root}/overlay-containers/{name}", podman_containers.parse) if root else None
-        if found and container_id in found:
-            return found[container_id]
-    return None
-
-
-def _podman_root(look: Look, path: WorkloadPath) -> str | None:
-    """Root's storage, or that of the user in whose slice the container runs."""
-    user = re.search(r"/user-([0-9]+)\.slice/", path.path)
-    if user is None:
-        return "/var/lib/containers/storage"
-    home = look.file("/etc/passwd", lambda data, _: _home(data, user[1]))
-    return home and f"{home}/.local/share/containers/storage"
-
-
-def _home(passwd: bytes, uid: str) -> str | None:
-    """passwd(5): name:password:UID:GID:comment:home:shell."""
-    rows = (line.split(":") for line in passwd.decode("utf-8", "surrogateescape").splitlines())
-    return next((row[5] for row in rows if len(row) > 6 and row[2] == uid), None)
+def _labelled(labels: Mapping[str, str]) -> ContainerName | None:
+    if not all(label in labels for label in (cri.NAMESPACE, cri.POD, cri.CONTAINER)):
+        return None
+    return ContainerName(namespace=labels[cri.NAMESPACE], pod=labels[cri.POD], container=labels[cri.CONTAINER])

@@ -98,6 +98,9 @@ class ReplayHost:
     def kubelet(self, method: str, request: bytes = b"") -> bytes:
         return cast(bytes, self._answer("kubelet", _kubelet_key(method, request)))
 
+    def container_labels(self, container_id: str) -> Mapping[str, str]:
+        return cast("Mapping[str, str]", self._answer("cri", container_id))
+
     def pick(self, path: str, *members: str) -> Mapping[str, str]:
         return cast("Mapping[str, str]", self._answer("pick", _pick_key(path, members)))
 
@@ -279,6 +282,14 @@ class RecordingHost:
             raise self._refuse("kubelet", key, error) from error
         self._answers["kubelet", key] = reply
         return reply
+
+    def container_labels(self, container_id: str) -> Mapping[str, str]:
+        try:
+            found = self._host.container_labels(container_id)
+        except HostError as error:
+            raise self._refuse("cri", container_id, error) from error
+        self._answers["cri", container_id] = dict(found)
+        return found
 
     def pick(self, path: str, *members: str) -> Mapping[str, str]:
         key = _pick_key(path, members)

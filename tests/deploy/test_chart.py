@@ -54,6 +54,7 @@ def test_both_majors_render_the_same(helms: dict[int, Helm], values: dict[str, A
         ({"image.digest": "sha256:12"}, "digest"),
         ({"podMonitor.interval": "15"}, "interval"),
         ({"kubelet.root": "var/lib/kubelet"}, "root"),
+        ({"kubelet.criSocket": "containerd.sock"}, "criSocket"),
         ({"gpuNodeLabels": [{"values": ["true"]}]}, "key"),
         ({"extraArgs": ["web.page"]}, "extraArgs"),
     ],
@@ -91,7 +92,7 @@ def test_schema_and_values_name_the_same() -> None:
         {"sources": {"traffic": False, "devices": True}, "web.page": False, "log.format": "json", "interval": 30},
         {"extraArgs": ["--max-series=5000", "--workload.exclude=^kube-system/"], "web.port": 9100},
         {"web.configSecret": "web", "intents": EVERYTHING["intents"]},
-        {"kubelet.root": "/var/lib/k0s/kubelet"},
+        {"kubelet.root": "/var/lib/k0s/kubelet", "kubelet.criSocket": "/run/k0s/containerd.sock"},
     ],
     ids=["default", "thresholds", "sources", "extra", "files", "kubelet"],
 )
@@ -100,8 +101,9 @@ def test_the_exporter_takes_the_arguments(helm: Helm, values: dict[str, Any]) ->
     parsed = parser().parse_args(arguments)
     assert (parsed.verb, parsed.rootfs) == ("serve", "/host")
     assert parsed.interval == values.get("interval", 15)
-    root = values.get("kubelet.root")
-    assert parsed.kubelet_socket == (f"/host{root}/pod-resources/kubelet.sock" if root else None)
+    assert (parsed.kubelet_root, parsed.kubelet_socket) == (values.get("kubelet.root"), None)
+    cri = values.get("kubelet.criSocket")
+    assert parsed.cri_socket == (f"/host{cri}" if cri else None)
     for name, limit in values.get("thresholds", {}).items():
         told = getattr(parsed, f"threshold_{name.replace('-', '_')}")
         assert told == {"2GiB": 2 << 30, "2000": 2000}.get(limit, limit)

@@ -68,6 +68,24 @@ def test_podresources_and_checkpoint_together_name_without_any_log() -> None:
     assert keys(host.with_kubelet(pods=(answer("llm-0", "GPU-0"),)).sample(on_gpu())) == [LLM]
 
 
+def test_the_runtime_is_the_paths_else_the_names_sources() -> None:
+    cgroupfs = task(1, gpus="GPU-0", cgroup=f"/kubepods/pod{uid('llm-0')}/{'a' * 64}")
+    for names, runtime in ((Names(), None), (Names(runtimes={"a" * 64: "cri-o"}), "cri-o")):
+        (workload,) = placed(look(cgroupfs, names=names)).workloads
+        assert workload.runtime == runtime
+
+
+def test_units_of_two_users_are_two_workloads() -> None:
+    tasks = [
+        task(user, gpus="GPU-0", cgroup=f"/user.slice/user-{user}.slice/user@{user}.service/app.slice/vllm.service")
+        for user in (1000, 1001)
+    ]
+    assert keys(look(*tasks)) == [
+        WorkloadKey(unit="user@1000/vllm.service"),
+        WorkloadKey(unit="user@1001/vllm.service"),
+    ]
+
+
 def test_a_pods_overhead_is_the_pods() -> None:
     kata = task(1, gpus="GPU-0", cgroup=cgroup_path("llm-0").rsplit("/", 1)[0] + "/kata_overhead")
     assert keys(look(kata, names=names_of("llm-0"))) == [WorkloadKey(namespace="prod", pod="llm-0")]

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from numa_exporter.cli import flags
+from numa_exporter.cli.main import parser
 from numa_exporter.model.health import FailureWord
 from numa_exporter.model.kubelet import Kubelet
 from numa_exporter.model.recording import Recording, Refusal
+from numa_exporter.sources.grpc_socket import POD_RESOURCES, GrpcSocket
 from numa_exporter.sources.host import HostError
 from numa_exporter.sources.kubelet import KubeletReader
 from numa_exporter.sources.live import LiveHost
-from numa_exporter.sources.podresources import PodResourcesSocket
 from numa_exporter.sources.replay import RecordingHost, ReplayHost
 from numa_exporter.sources.roots import Roots
 from numa_exporter.sources.source import Outcome
@@ -210,7 +212,7 @@ def test_a_node_without_pods_has_none_that_live() -> None:
 
 
 def live(root: Path, socket: Path) -> LiveHost:
-    return LiveHost(Roots(rootfs=str(root)), kubelet=PodResourcesSocket(str(socket), deadline=30.0))
+    return LiveHost(Roots(rootfs=str(root)), kubelet=GrpcSocket(str(socket), POD_RESOURCES, "kubelet", deadline=30.0))
 
 
 def test_a_real_socket_with_110_pods_recorded_and_replayed(tmp_path: Path) -> None:
@@ -229,6 +231,28 @@ def test_a_real_socket_with_110_pods_recorded_and_replayed(tmp_path: Path) -> No
     assert len(outcome.value.pods) == 110
     recording = Recording(nodename="n", simulated=False, exporter="t", frames=tuple(recorder.frames()), settings={})
     assert KubeletReader().read(ReplayHost(recording), EMPTY) == outcome
+
+
+def test_another_folder_moves_files_and_socket(tmp_path: Path) -> None:
+    root = tmp_path / "k0s/kubelet"
+    (root / "pod-resources").mkdir(parents=True)
+    (root / "device-plugins").mkdir()
+    (root / "cpu_manager_state").write_text(STATIC)
+    (root / "memory_manager_state").write_text('{"policyName":"Static","machineState":{},"checksum":1}')
+    (root / "device-plugins/kubelet_internal_checkpoint").write_text(CHECKPOINT)
+    (root / "config.yaml").write_text(CONFIG)
+    args = parser().parse_args(["report", f"--kubelet.root={root}/"])
+    with serving(root / "pod-resources/kubelet.sock", List=pods(gpu_pod("GPU-0"))):
+        settings = flags.settings(args, {})
+        recorder = RecordingHost(flags.open_host(args).host)
+        outcome = KubeletReader(settings.kubelet_root).read(recorder, EMPTY)
+    found = outcome.value
+    assert found is not None
+    assert None not in (found.cpu, found.memory, found.devices, found.pods)
+    assert (found.config is not None, found.config_path) == (True, f"{root}/config.yaml")
+    # A bundle says where it was, so that a replay looks there.
+    replayed = flags.settings(parser().parse_args(["report"]), flags.recorded_settings(settings))
+    assert replayed.kubelet_root == str(root)
 
 
 def test_a_kubelet_that_restarts_between_looks(tmp_path: Path) -> None:

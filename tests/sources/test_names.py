@@ -142,21 +142,22 @@ def test_docker_names_also_below_another_root() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cgroup", "storage"),
+    ("cgroup", "storage", "unit"),
     [
-        (f"/machine.slice/libpod-{PODMAN}.scope", "/var/lib/containers/storage"),
+        (f"/machine.slice/libpod-{PODMAN}.scope", "/var/lib/containers/storage", "podman/llm"),
         (
             f"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{PODMAN}.scope",
             "/home/ada/.local/share/containers/storage",
+            "user@1000/podman/llm",
         ),
     ],
 )
-def test_podman_names_of_root_and_of_users(cgroup: str, storage: str) -> None:
+def test_podman_names_of_root_and_of_users(cgroup: str, storage: str, unit: str) -> None:
     files = {
         "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n",
         f"{storage}/overlay-containers/containers.json": json.dumps([{"id": PODMAN, "names": ["llm"]}]),
     }
-    assert names(files, cgroup).units == {PODMAN: "podman/llm"}
+    assert names(files, cgroup).units == {PODMAN: unit}
 
 
 def test_slurm_jobs_by_their_processes_environment() -> None:
@@ -220,3 +221,16 @@ def test_a_broken_description_is_garbled_without_being_quoted(tmp_path: Path) ->
     assert outcome.failure.word == "garbled"
     (frame,) = recorder.frames()
     assert "hunter2" not in outcome.failure.detail + "\n".join(map(str, frame.answers.values()))
+
+
+def test_the_runtime_is_told_where_the_path_does_not() -> None:
+    """The kubelet's cgroupfs driver: no prefix before the id, and the log directory names the container."""
+    path = f"/kubepods/burstable/pod{uid('llm-0')}/{'a' * 64}"
+    bundle = f"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/{'a' * 64}/config.json"
+    members = [f"annotations/io.kubernetes.cri.{name}" for name in ("container-type", "sandbox-namespace")]
+    members += [f"annotations/io.kubernetes.cri.{name}" for name in ("sandbox-name", "container-name")]
+    told = dict(zip(members, ("container", "other", "other", "other"), strict=True))
+    link = f"/var/log/containers/llm-0_prod_vllm-{'a' * 64}.log"
+    found = names({link: ""}, path, picked={picked(bundle, *members): told})
+    assert (found.runtimes, found.containers) == ({"a" * 64: "containerd"}, {"a" * 64: LLM})
+    assert names({link: ""}, path).runtimes == {}

@@ -118,7 +118,10 @@
 - --intent.file=/etc/numa-exporter/intents/intents.yaml
 {{- end }}
 {{- if ne .Values.kubelet.root "/var/lib/kubelet" }}
-- --kubelet.socket=/host{{ .Values.kubelet.root }}/pod-resources/kubelet.sock
+- --kubelet.root={{ .Values.kubelet.root }}
+{{- end }}
+{{- with .Values.kubelet.criSocket }}
+- --kubelet.cri-socket=/host{{ . }}
 {{- end }}
 {{- range $name, $on := .Values.sources }}
 - --{{ if not $on }}no-{{ end }}source.{{ $name }}

@@ -1,6 +1,6 @@
-"""The kubelet's PodResources socket: one method asked, the answer's bytes as they came.
+"""A gRPC service behind a unix socket of this host: one method asked, the answer's bytes as they came.
 
-grpclib is imported when the socket is first asked, so that only hosts with a kubelet pay for it. Answers are not
+grpclib is imported when a socket is first asked, so that only hosts with a kubelet pay for it. Answers are not
 decoded here: a recording keeps what a newer kubelet says beyond the fields that this version reads.
 """
 
@@ -14,26 +14,32 @@ if TYPE_CHECKING:
     from grpclib.client import Channel
 
 DEADLINE = 2.0
-"""Seconds for one answer, connecting included. It takes half a millisecond; a kubelet that hangs is not waited for."""
-SERVICE = "/v1.PodResourcesLister"
+"""Seconds for one answer, connecting included. It takes half a millisecond; a server that hangs is not waited for."""
+POD_RESOURCES = "v1.PodResourcesLister"
+"""Of the kubelet; the messages are in formats/podresources.proto."""
+CRI = "runtime.v1.RuntimeService"
+"""Of containerd or CRI-O; the messages are in formats/cri.proto."""
 
 
-class PodResourcesSocket:
-    """A client of ``path`` (of this host, not logical) with one connection, kept between looks.
+class GrpcSocket:
+    """A client of one ``service`` at ``path`` (of this host, not logical) with one connection, kept between looks.
+    ``door`` is what errors are told under: ``kubelet:List``.
 
     It has an event loop of its own, which turns only inside ``ask``: the source that asks has a thread of its own, and
-    a kubelet that hangs delays nobody else. To be asked by one thread at a time.
+    a server that hangs delays nobody else. To be asked by one thread at a time.
     """
 
-    def __init__(self, path: str, deadline: float = DEADLINE) -> None:
+    def __init__(self, path: str, service: str, door: str, deadline: float = DEADLINE) -> None:
         self._path = path
+        self._service = service
+        self._door = door
         self._deadline = deadline
         self._loop: asyncio.AbstractEventLoop | None = None
         self._channel: Channel | None = None
 
     def ask(self, method: str, request: bytes) -> bytes:
-        """The serialised reply. HostError: ``absent`` for no socket or no such method, ``gone`` where the kubelet does
-        not serve it now, ``stuck`` past the deadline."""
+        """The serialised reply. HostError: ``absent`` for no socket or no such method, ``denied``, ``gone`` where
+        nobody serves it now, ``stuck`` past the deadline, ``garbled`` for any other refusal."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             # The connection ends with the process: grpclib's complaint that nobody closed it is no news.
@@ -53,7 +59,7 @@ class PodResourcesSocket:
     async def _ask(self, method: str, request: bytes) -> bytes:
         from grpclib.exceptions import GRPCError, StreamTerminatedError
 
-        told = f"kubelet:{method}"
+        told = f"{self._door}:{method}"
         kept = self._channel is not None
         try:
             async with asyncio.timeout(self._deadline):
@@ -62,7 +68,7 @@ class PodResourcesSocket:
                 except (StreamTerminatedError, ConnectionError):
                     if not kept:
                         raise
-                    self._forget()  # the kubelet was restarted since the last look
+                    self._forget()  # the server was restarted since the last look
                     return await self._call(method, request)
         except TimeoutError as error:
             self._forget()
@@ -74,7 +80,7 @@ class PodResourcesSocket:
             raise HostError("gone", told, str(error)) from error
         except OSError as error:
             self._forget()
-            # A socket file whose kubelet is down refuses the connection.
+            # A socket file whose server is down refuses the connection.
             word = "gone" if isinstance(error, ConnectionError) else word_of(error, self._path)
             raise HostError(word, told, error.strerror or str(error)) from error
 
@@ -83,7 +89,8 @@ class PodResourcesSocket:
 
         if self._channel is None:
             self._channel = _open(self._path)
-        call: UnaryUnaryMethod[bytes, bytes] = UnaryUnaryMethod(self._channel, f"{SERVICE}/{method}", bytes, bytes)
+        name = f"/{self._service}/{method}"
+        call: UnaryUnaryMethod[bytes, bytes] = UnaryUnaryMethod(self._channel, name, bytes, bytes)
         return await call(request)
 
     def _forget(self) -> None:

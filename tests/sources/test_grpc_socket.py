@@ -9,8 +9,8 @@ from grpclib.const import Status
 from grpclib.exceptions import GRPCError
 
 from numa_exporter.formats import podresources
+from numa_exporter.sources.grpc_socket import POD_RESOURCES, GrpcSocket
 from numa_exporter.sources.host import HostError
-from numa_exporter.sources.podresources import PodResourcesSocket
 from tests.kubernetes.podresources_server import DISABLED, HANG, gpu_pod, pods, serving
 
 
@@ -20,33 +20,33 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def client(path: Path) -> Iterator[PodResourcesSocket]:
-    made = PodResourcesSocket(str(path), deadline=30.0)
+def client(path: Path) -> Iterator[GrpcSocket]:
+    made = GrpcSocket(str(path), POD_RESOURCES, "kubelet", deadline=30.0)
     yield made
     made.close()
 
 
-def names(client: PodResourcesSocket) -> list[str]:
+def names(client: GrpcSocket) -> list[str]:
     return [pod.name for pod in podresources.parse_list(client.ask("List", b""), "kubelet:List")]
 
 
-def refused(client: PodResourcesSocket, method: str = "List") -> HostError:
+def refused(client: GrpcSocket, method: str = "List") -> HostError:
     with pytest.raises(HostError) as caught:
         client.ask(method, b"")
     return caught.value
 
 
-def test_one_connection_serves_every_look(path: Path, client: PodResourcesSocket) -> None:
+def test_one_connection_serves_every_look(path: Path, client: GrpcSocket) -> None:
     with serving(path, List=pods(gpu_pod("GPU-0"))) as server:
         assert [names(client) for _ in range(3)] == [["llm-0"]] * 3
         assert server.asked == ["List"] * 3
 
 
-def test_without_a_socket_it_is_absent(client: PodResourcesSocket) -> None:
+def test_without_a_socket_it_is_absent(client: GrpcSocket) -> None:
     assert refused(client).word == "absent"
 
 
-def test_a_socket_whose_kubelet_is_down_is_gone_and_comes_back(path: Path, client: PodResourcesSocket) -> None:
+def test_a_socket_whose_kubelet_is_down_is_gone_and_comes_back(path: Path, client: GrpcSocket) -> None:
     with serving(path, List=pods(gpu_pod("GPU-0"))) as server:
         assert names(client) == ["llm-0"]
         server.stop()
@@ -56,7 +56,7 @@ def test_a_socket_whose_kubelet_is_down_is_gone_and_comes_back(path: Path, clien
         assert names(client) == ["llm-1"]
 
 
-def test_a_restart_between_two_looks_is_not_noticed(path: Path, client: PodResourcesSocket) -> None:
+def test_a_restart_between_two_looks_is_not_noticed(path: Path, client: GrpcSocket) -> None:
     with serving(path, List=pods(gpu_pod("GPU-0"))) as server:
         assert names(client) == ["llm-0"]
         server.stop()
@@ -64,7 +64,7 @@ def test_a_restart_between_two_looks_is_not_noticed(path: Path, client: PodResou
         assert names(client) == ["llm-0"]
 
 
-def test_a_stale_socket_file_is_gone(path: Path, client: PodResourcesSocket) -> None:
+def test_a_stale_socket_file_is_gone(path: Path, client: GrpcSocket) -> None:
     import socket
 
     with socket.socket(socket.AF_UNIX) as bound:
@@ -74,13 +74,13 @@ def test_a_stale_socket_file_is_gone(path: Path, client: PodResourcesSocket) -> 
 
 
 def test_a_kubelet_that_hangs_is_stuck_at_every_look(path: Path) -> None:
-    client = PodResourcesSocket(str(path), deadline=0.05)
+    client = GrpcSocket(str(path), POD_RESOURCES, "kubelet", deadline=0.05)
     with serving(path, List=HANG):
         assert [refused(client).word for _ in range(2)] == ["stuck", "stuck"]
     client.close()
 
 
-def test_an_old_kubelet_lacks_methods(path: Path, client: PodResourcesSocket) -> None:
+def test_an_old_kubelet_lacks_methods(path: Path, client: GrpcSocket) -> None:
     with serving(path, List=pods()):
         assert refused(client, "GetAllocatableResources").word == "absent"
         assert names(client) == []
@@ -97,7 +97,7 @@ def test_an_old_kubelet_lacks_methods(path: Path, client: PodResourcesSocket) ->
     ],
     ids=str,
 )
-def test_words_for_what_a_kubelet_refuses(path: Path, client: PodResourcesSocket, status: GRPCError, word: str) -> None:
+def test_words_for_what_a_kubelet_refuses(path: Path, client: GrpcSocket, status: GRPCError, word: str) -> None:
     with serving(path, List=status):
         error = refused(client)
     assert (error.word, error.path) == (word, "kubelet:List")
@@ -105,7 +105,7 @@ def test_words_for_what_a_kubelet_refuses(path: Path, client: PodResourcesSocket
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may open every socket")
-def test_a_socket_of_root_is_denied(path: Path, client: PodResourcesSocket) -> None:
+def test_a_socket_of_root_is_denied(path: Path, client: GrpcSocket) -> None:
     with serving(path, List=pods()):
         path.chmod(0o000)
         assert refused(client).word == "denied"
