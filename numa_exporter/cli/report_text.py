@@ -9,7 +9,7 @@ from typing import TextIO
 
 from numa_exporter.formats import idlist
 from numa_exporter.model.document import timestamp
-from numa_exporter.model.ids import JUDGED, Dimension
+from numa_exporter.model.ids import JUDGED, Dimension, WorkloadKey
 from numa_exporter.model.placement import Machine, Rank, Workload
 from numa_exporter.model.report import Finding, Report
 
@@ -187,10 +187,12 @@ def _cell(report: Report, rank: Rank, dimension: Dimension) -> str:
 
 def _findings(report: Report, style: Style) -> Iterator[str]:
     ordered = sorted(report.findings, key=lambda finding: (bool(finding.suppressed), finding.level != "warning"))
+    said: dict[tuple[WorkloadKey | None, str], str] = {}
     for number, finding in enumerate(ordered):
         if number:
             yield ""
         yield from _finding(finding, style)
+        yield from _to_do(finding, said, style)
 
 
 def _finding(finding: Finding, style: Style) -> Iterator[str]:
@@ -201,10 +203,27 @@ def _finding(finding: Finding, style: Style) -> Iterator[str]:
     yield from _wrapped(finding.sentence)
     for evidence in finding.evidence[:3]:
         yield f"    {style.faint}{evidence.path}: {evidence.line[:WIDTH]}{style.end}"
-    if finding.remedy:
-        yield f"    {style.strong}do:{style.end} {finding.remedy}"
-    if finding.remedy_note:
-        yield from _wrapped(finding.remedy_note)
+
+
+def _to_do(finding: Finding, said: dict[tuple[WorkloadKey | None, str], str], style: Style) -> Iterator[str]:
+    """Each form and each note of a workload once; what it shares with a finding above is told by that one's code."""
+    workload = finding.subject.workload
+    forms = finding.remedy.split("\n\n") if finding.remedy else []
+    above = dict.fromkeys(said[workload, form] for form in forms if (workload, form) in said)
+    new = [form for form in forms if (workload, form) not in said]
+    if above:
+        yield f"    {style.strong}do:{style.end} as for {', '.join(above)} above"
+    if new:
+        yield f"    {style.strong}do:{style.end}"
+    for number, form in enumerate(new):
+        yield from ([""] if number else [])
+        yield from textwrap.indent(form, "      ").split("\n")
+    for note in finding.remedy_note.split("\n") if finding.remedy_note else ():
+        if (workload, note) not in said:
+            yield from _wrapped(note)
+        said.setdefault((workload, note), finding.code)
+    for form in new:
+        said[workload, form] = finding.code
 
 
 def _wrapped(text: str) -> Iterator[str]:

@@ -20,19 +20,19 @@ def find(scene: Scene) -> Iterator[Finding]:
             subject=Subject(uuid=placed.uuid),
             sentence=f"{words.gpu(placed)} has no known NUMA node: sysfs says -1 and {nvml}; nothing on it is judged.",
             evidence=tuple(evidence.affinity(placed)),
-            remedy=_virtual() if machine.virtual else _bare(placed.gpu.vendor, machine.nvml),
-            remedy_note="Do not write numa_node by hand: the kernel marks that as a firmware bug and taints itself.",
+            remedy_note=f"{_virtual() if machine.virtual else _bare(placed.gpu.vendor, machine.nvml)}\n"
+            "Do not write numa_node by hand: the kernel marks that as a firmware bug and taints itself.",
         )
 
 
 def _virtual() -> str:
-    return "# hypervisor: put the GPU behind a PCI bridge of its node (QEMU: -device pxb-pcie,numa_node=N)"
+    return "On the hypervisor, put the GPU behind a PCI bridge of its node (QEMU: -device pxb-pcie,numa_node=N)."
 
 
 def _bare(vendor: str, nvml: bool) -> str:
     if vendor == "nvidia" and not nvml:
-        return "# let the agent load libnvidia-ml: NVML knows affinities that firmware leaves out"
-    return "# firmware: update it, or turn on NUMA (NPS, SNC) so that ACPI gives the root port a _PXM"
+        return "Let the agent load libnvidia-ml: NVML knows affinities that firmware leaves out."
+    return "Update the firmware, or turn on NUMA in it (NPS, SNC), so that ACPI gives the root port a _PXM."
 
 
 RULE = Rule(

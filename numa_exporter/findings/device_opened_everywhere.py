@@ -29,8 +29,8 @@ def find(scene: Scene) -> Iterator[Finding]:
             value=float(len(every)),
             confidence="low",
             evidence=(Evidence(path=f"/proc/{process.key.pid}/fd", line=f"{len(every)} GPU devices open"),),
-            remedy="# let the agent load libnvidia-ml: NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=utility",
-            remedy_note="Or show each process only its own GPU: CUDA_VISIBLE_DEVICES=UUID.",
+            remedy="# environment of the agent\nNVIDIA_VISIBLE_DEVICES=all\nNVIDIA_DRIVER_CAPABILITIES=utility",
+            remedy_note="So it loads libnvidia-ml. Or show each process only its own GPU: CUDA_VISIBLE_DEVICES=UUID.",
         )
 
 

@@ -62,7 +62,7 @@ def cpuset(workload: Workload) -> Iterator[Evidence]:
 def granted(grants: Iterable[Grant], promised: Promises) -> Iterator[Evidence]:
     """Exclusive CPUs and the pool of the others, as the kubelet's state has them, else PodResources."""
     read = promised.shared_cpus is not None
-    path = "/var/lib/kubelet/cpu_manager_state" if read else "/var/lib/kubelet/pod-resources/kubelet.sock"
+    path = f"{promised.root}/{'cpu_manager_state' if read else 'pod-resources/kubelet.sock'}"
     for grant in grants:
         yield Evidence(path=path, line=f'"{grant.pod_uid}":{{"{grant.container}":"{idlist.render(grant.cpus)}"}}')
     if promised.shared_cpus is not None:
@@ -98,6 +98,5 @@ def leader(rank: Rank) -> int:
 
 
 def _cgroup_file(cgroup: Cgroup, what: str) -> str:
-    if cgroup.version == 2:
-        return f"/sys/fs/cgroup{cgroup.path}/cpuset.{what}.effective"
-    return f"/sys/fs/cgroup/cpuset{cgroup.path}/cpuset.effective_{what}"
+    name = f"cpuset.{what}.effective" if cgroup.version == 2 else f"cpuset.effective_{what}"
+    return f"{cgroup.cpuset_directory or cgroup.path}/{name}"

@@ -1,16 +1,25 @@
-"""The forms that a binding can take, each one line: an engine's flags, a container's limits, an emptied page cache."""
+"""The forms that a binding can take: an engine's flags, a container's or a unit's limits, an emptied page cache.
 
+A form is what somebody pastes: a command, a piece of YAML, a drop-in. Comments in it say where it belongs.
+"""
+
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from numa_exporter.findings import words
 from numa_exporter.findings.engines import Engine
+from numa_exporter.findings.kubernetes_forms import kubernetes_forms
+from numa_exporter.findings.scene import Scene
 from numa_exporter.formats import idlist
 from numa_exporter.model.ids import CpuSet, NodeSet
 from numa_exporter.model.placement import Machine, Rank, Workload
 
 DROP_CACHE = "sync; echo 1 > /proc/sys/vm/drop_caches"
+POLICY_NEEDS = "A memory policy needs a profile that allows set_mempolicy: blocked, the process dies"
 GIB = 1 << 30
+_PLAIN = re.compile(r"[A-Za-z0-9:_.@\\-]+")
+"""Names that a shell and a comment take as they are. Whoever may make a cgroup chooses its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,29 +67,45 @@ def engine_forms(machine: Machine, workload: Workload, rank: Rank, engine: Engin
     yield " ".join((engine.command, *flags))
 
 
-def container_forms(machine: Machine, workload: Workload) -> Iterator[str]:
+def container_forms(scene: Scene, workload: Workload) -> Iterator[str]:
     """The container's limits; nothing where its ranks have different homes, for then it must span them all."""
-    homes = {target(machine, rank) for rank in workload.ranks}
+    homes = {target(scene.machine, rank) for rank in workload.ranks}
     if len(homes) == 1:
-        yield from limit_forms(workload, homes.pop())
+        yield from limit_forms(scene, workload, homes.pop())
 
 
-def limit_forms(workload: Workload, to: Target) -> Iterator[str]:
+def limit_forms(scene: Scene, workload: Workload, to: Target) -> Iterator[str]:
     """How the runtime that started it is told CPUs and memory nodes."""
     unit = workload.key.unit or ""
     kind, _, name = unit.partition("/")
-    if workload.pod_uid or workload.key.pod:
-        yield "kubelet: cpuManagerPolicy: static, memoryManagerPolicy: Static, topologyManagerPolicy: single-numa-node"
-        yield "pod spec: Guaranteed, requests equal to limits, whole CPUs (the kubelet binds no other pod)"
+    if in_pod(workload):
+        yield from kubernetes_forms(scene.machine, scene.placement.promises, workload)
     elif kind in ("docker", "podman"):
-        yield f"{kind} run --cpuset-cpus={to.cpu_list} --cpuset-mems={to.mem_list} ...  # {name}"
+        beside = f"  # {name}" if _PLAIN.fullmatch(name) else ""
+        yield f"{kind} run --cpuset-cpus={to.cpu_list} --cpuset-mems={to.mem_list} ...{beside}"
     elif kind == "slurm":
-        yield "sbatch --gres-flags=enforce-binding; srun --mem-bind=local ..."
-    elif unit.endswith(".service") and not unit.startswith("user@") and not _on_v1(workload):
-        # On v2 alone. Stopped first: writing cpuset.mems under a living process makes the kernel move its pages.
+        yield "sbatch --gres-flags=enforce-binding ...\nsrun --mem-bind=local ..."
+    elif _PLAIN.fullmatch(unit) and unit.endswith(".service") and not unit.startswith("user@"):
         # Never a scope or a user's manager: stopping those ends sessions.
-        limits = f"AllowedCPUs={to.cpu_list} AllowedMemoryNodes={to.mem_list}"
-        yield f"systemctl stop {unit}; systemctl set-property {unit} {limits}; systemctl start {unit}"
+        yield drop_in(unit, to, v1=_on_v1(workload))
+
+
+def drop_in(unit: str, to: Target, *, v1: bool) -> str:
+    """Written while the unit is stopped: the kernel moves the pages of a living process to its new cpuset.mems.
+
+    systemd sets a unit's cpuset on cgroup v2 alone; on v1 it gives the process a mask and a policy.
+    """
+    lines = (
+        (f"CPUAffinity={to.cpu_list}", "NUMAPolicy=bind", f"NUMAMask={to.mem_list}")
+        if v1
+        else (f"AllowedCPUs={to.cpu_list}", f"AllowedMemoryNodes={to.mem_list}")
+    )
+    how = f"# systemctl stop {unit}; then systemctl edit {unit} (a drop-in of these lines); then systemctl start {unit}"
+    return "\n".join((how, "[Service]", *lines))
+
+
+def in_pod(workload: Workload) -> bool:
+    return bool(workload.pod_uid or workload.key.pod)
 
 
 def drop_cache(machine: Machine, rank: Rank) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from numa_exporter.findings import words
 from numa_exporter.findings.evidence import leader
-from numa_exporter.findings.forms import DROP_CACHE
+from numa_exporter.findings.forms import DROP_CACHE, POLICY_NEEDS
 from numa_exporter.findings.remote import PRIVATE, bytes_on
 from numa_exporter.findings.rule import Rule
 from numa_exporter.findings.scene import Scene
@@ -38,8 +38,8 @@ def find(scene: Scene) -> Iterator[Finding]:
             limit=scene.limits.gpu_node_bytes,
             window_seconds=scene.limits.gpu_node_seconds,
             evidence=tuple(_evidence(placed.id, cache, strangers)),
-            remedy=f"{DROP_CACHE}\n# and for what is not at home there: --cpuset-mems={idlist.render(with_cpus)}",
-            remedy_note="Drop the cache before the engine starts. Effect unknown.",
+            remedy=f"{DROP_CACHE}\n\n# what is not at home there\nnumactl --membind={idlist.render(with_cpus)} COMMAND",
+            remedy_note=f"Drop the cache before the engine starts.\n{POLICY_NEEDS}.\nEffect unknown.",
         )
 
 

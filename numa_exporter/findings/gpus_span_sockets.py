@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from numa_exporter.findings import evidence, words
+from numa_exporter.findings.forms import in_pod
+from numa_exporter.findings.kubernetes_forms import kubernetes_forms
 from numa_exporter.findings.rule import Rule
 from numa_exporter.findings.scene import Scene
 from numa_exporter.model.placement import Machine, PlacedGpu
@@ -34,8 +36,10 @@ def find(scene: Scene) -> Iterator[Finding]:
             value=spread,
             limit=0.0,
             evidence=tuple(line for gpu in _placed(machine, workload.gpus) for line in evidence.affinity(gpu)),
-            remedy=f"# give it GPUs of one socket: {told}",
-            remedy_note="In Kubernetes: topologyManagerPolicy: restricted or single-numa-node. Effect unknown.",
+            remedy="\n\n".join(kubernetes_forms(machine, scene.placement.promises, workload)) or None
+            if in_pod(workload)
+            else None,
+            remedy_note=f"Give it GPUs of one socket ({told}).\nEffect unknown.",
         )
 
 

@@ -6,6 +6,7 @@ not what is meant to hold. Within one pod CPUs may repeat: an app container reus
 """
 
 from collections.abc import Iterator
+from shlex import quote
 
 from numa_exporter.findings import evidence
 from numa_exporter.findings.rule import Rule
@@ -58,7 +59,7 @@ def _doubled(scene: Scene, allowed: CpuSet, taken: list[Grant]) -> str:
 
 def _finding(workload: Workload, said: str, count: int, grants: tuple[Grant, ...], promised: Promises) -> Finding:
     key = workload.key
-    pod = f"-n {key.namespace} {key.pod}" if key.pod else f"POD  # of UID {workload.pod_uid}"
+    pod = f"-n {quote(key.namespace or '')} {quote(key.pod)}" if key.pod else f"POD  # of UID {workload.pod_uid}"
     return Finding(
         code="grant_broken",
         level="warning",
@@ -69,7 +70,7 @@ def _finding(workload: Workload, said: str, count: int, grants: tuple[Grant, ...
         evidence=(*evidence.granted(grants, promised), *evidence.cpuset(workload)),
         remedy=f"kubectl delete pod {pod}",
         remedy_note="It is admitted and granted anew. Look for who took the grant: a kubelet that was restarted, "
-        "another writer of cpusets, a runtime's update of the container. Effect unknown.",
+        "another writer of cpusets, a runtime's update of the container.\nEffect unknown.",
     )
 
 

@@ -53,7 +53,7 @@ def suppressed(findings: Iterable[Finding], placement: Placement, intents: Seque
             yield replace(finding, suppressed=_reason(valid[0]))
         elif covering:
             expired = f"The exception for it ({covering[0].reason}) ended with {_last_day(covering[0])}."
-            yield replace(finding, remedy_note=" ".join(filter(None, (finding.remedy_note, expired))))
+            yield replace(finding, remedy_note="\n".join(filter(None, (finding.remedy_note, expired))))
         else:
             yield finding
 

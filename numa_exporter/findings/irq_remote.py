@@ -37,7 +37,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             confidence=trust(rank),
             evidence=(Evidence(path="/proc/interrupts", line=f"{names}: {remote} of {fired} fired on remote CPUs"),),
             remedy="\n".join(_moved(path, target(scene.machine, rank).cpu_list) for path in near),
-            remedy_note="irqbalance undoes it: exclude these interrupts there. Managed ones cannot be moved (EIO). "
+            remedy_note="irqbalance undoes it: exclude these interrupts there. Managed ones cannot be moved (EIO).\n"
             "Effect unknown.",
         )
 

@@ -7,7 +7,7 @@ another one served. Clean cache on the home node sent 96 % of new pages away, un
 from collections.abc import Iterator
 
 from numa_exporter.findings import words
-from numa_exporter.findings.forms import DROP_CACHE
+from numa_exporter.findings.forms import DROP_CACHE, POLICY_NEEDS
 from numa_exporter.findings.rule import Rule
 from numa_exporter.findings.scene import Scene
 from numa_exporter.model.machine import NodeMemory
@@ -40,7 +40,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             evidence=_evidence(placed.id, memory, placed.node.numastat["foreign"]),
             remedy=_remedy(cache, placed.id),
             remedy_note="Drop the cache and start the engine bound to the node, in this order: what was allocated "
-            "elsewhere stays there until it restarts. Effect unknown.",
+            f"elsewhere stays there until it restarts.\n{POLICY_NEEDS}.\nEffect unknown.",
         )
 
 
@@ -52,8 +52,8 @@ def _at_home(scene: Scene, node: int) -> list[str]:
 
 def _remedy(cache: int, node: int) -> str:
     if cache >= 1 << 30:
-        return f"{DROP_CACHE}  # then: numactl --membind={node} COMMAND"
-    return f"numastat -m; numastat -p PID  # who fills node {node}; then: numactl --membind={node} COMMAND"
+        return f"{DROP_CACHE}\nnumactl --membind={node} COMMAND"
+    return f"# who fills node {node}\nnumastat -m\nnumastat -p PID\n\nnumactl --membind={node} COMMAND"
 
 
 def _evidence(node: int, memory: NodeMemory, foreign: int) -> tuple[Evidence, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from numa_exporter.findings import evidence, words
 from numa_exporter.findings.effect import effect
+from numa_exporter.findings.kubernetes_forms import pod_spec
 from numa_exporter.findings.rule import Rule
 from numa_exporter.findings.scene import Scene
 from numa_exporter.model.kubelet import Promises
@@ -34,7 +35,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             sentence=f"{workload.key} on {words.gpus(scene.machine, workload.gpus)} shares its CPUs with others though "
             f"the CPU manager is static: {reason}{aligned}.",
             evidence=(*evidence.granted((), promised), *evidence.cpuset(workload)),
-            remedy="# pod spec: requests equal to limits for every container of the pod, and whole CPUs",
+            remedy=pod_spec(workload),
             remedy_note=effect(scene, workload.ranks[0]),
         )
 

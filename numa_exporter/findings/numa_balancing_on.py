@@ -25,7 +25,7 @@ def find(scene: Scene) -> Iterator[Finding]:
         limit=0.0,
         evidence=(Evidence(path="/proc/sys/kernel/numa_balancing", line=str(mode)),),
         remedy=f"sysctl kernel.numa_balancing={mode & ~NORMAL}",
-        remedy_note="Only once every rank is bound: it may be what keeps unbound ones near. Effect unknown.",
+        remedy_note="Only once every rank is bound: it may be what keeps unbound ones near.\nEffect unknown.",
     )
 
 

@@ -29,7 +29,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             confidence=trust(rank),
             evidence=(*evidence.policy(rank), *evidence.pages(rank, PRIVATE)),
             remedy=told.remedy,
-            remedy_note=f"Restart it with the bind in place before it allocates; do not migrate its pages. {told.note}",
+            remedy_note=f"Restart it, bound before it allocates; do not migrate its pages.\n{told.note}",
         )
 
 

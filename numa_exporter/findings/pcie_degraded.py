@@ -42,7 +42,7 @@ def find(scene: Scene) -> Iterator[Finding]:
                 Evidence(path=f"{folder}/max_link_width", line=str(link.possible)),
             ),
             remedy=f"lspci -vv -s {link.address.sysfs} | grep -E 'LnkCap|LnkSta'",
-            remedy_note="A riser, a slot wired for fewer lanes, or a link that trained down: reseat the card. "
+            remedy_note="A riser, a slot wired for fewer lanes, or a link that trained down: reseat the card.\n"
             "Effect unknown.",
         )
 

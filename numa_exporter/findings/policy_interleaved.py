@@ -29,7 +29,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             confidence=trust(rank),
             evidence=(*evidence.policy(rank), *evidence.pages(rank, PRIVATE)),
             remedy=told.remedy,
-            remedy_note=f"Only if it was not meant so. {told.note}",
+            remedy_note=f"Only if it was not meant so.\n{told.note}",
         )
 
 

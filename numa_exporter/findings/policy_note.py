@@ -26,7 +26,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             level="info",
             subject=Subject(),
             sentence=f"The kubelet {said}.",
-            evidence=tuple(_evidence(policies)),
+            evidence=tuple(_evidence(policies, promised.root)),
             remedy="kubectl get --raw /api/v1/nodes/NODE/proxy/configz  # what is in force",
         )
 
@@ -78,14 +78,14 @@ def _most_on_a_node(scene: Scene) -> int:
     return max(counts.values(), default=0)
 
 
-def _evidence(policies: Policies) -> Iterator[Evidence]:
+def _evidence(policies: Policies, root: str) -> Iterator[Evidence]:
     if policies.path and policies.topology_manager:
         scope = f", topologyManagerScope: {policies.topology_scope}" if policies.topology_scope else ""
         yield Evidence(path=policies.path, line=f"topologyManagerPolicy: {policies.topology_manager}{scope}")
     if policies.cpu_manager:
-        yield Evidence(path="/var/lib/kubelet/cpu_manager_state", line=f'"policyName":"{policies.cpu_manager}"')
+        yield Evidence(path=f"{root}/cpu_manager_state", line=f'"policyName":"{policies.cpu_manager}"')
     if policies.memory_manager:
-        yield Evidence(path="/var/lib/kubelet/memory_manager_state", line=f'"policyName":"{policies.memory_manager}"')
+        yield Evidence(path=f"{root}/memory_manager_state", line=f'"policyName":"{policies.memory_manager}"')
 
 
 RULE = Rule(

@@ -29,7 +29,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             confidence=trust(rank),
             evidence=(*evidence.policy(rank), *evidence.home(scene.machine, rank)),
             remedy=told.remedy,
-            remedy_note=told.note,
+            remedy_note=f"Look for numactl in its command, or an engine's flag, that binds it there.\n{told.note}",
         )
 
 

@@ -7,6 +7,7 @@ device.
 from collections.abc import Iterator
 
 from numa_exporter.findings import evidence, words
+from numa_exporter.findings.forms import POLICY_NEEDS
 from numa_exporter.findings.rule import Rule
 from numa_exporter.findings.scene import Scene, about, trust
 from numa_exporter.formats import idlist
@@ -33,8 +34,8 @@ def find(scene: Scene) -> Iterator[Finding]:
             confidence=trust(rank),
             evidence=tuple(line for gpu in placed for line in evidence.affinity(gpu)),
             remedy="\n".join(_per_socket(machine, sides)),
-            remedy_note="One process per GPU, or at least per socket, each bound; without one, nothing can be judged. "
-            "Effect unknown.",
+            remedy_note="One process per GPU, or at least per socket, each bound; without one, nothing can be judged.\n"
+            f"{POLICY_NEEDS}.\nEffect unknown.",
         )
 
 

@@ -86,7 +86,7 @@ def _finding(scene: Scene, dimension: Dimension, own: Astray, other: Astray) -> 
         confidence=trust(own.rank),
         evidence=tuple(proof),
         remedy=advice.remedy,
-        remedy_note=f"Compare the order in which both are bound with the GPUs' order by PCI address. {advice.note}",
+        remedy_note=f"Compare the order in which both are bound with the GPUs' order by PCI address.\n{advice.note}",
     )
 
 

@@ -7,76 +7,102 @@ A policy is always a bind at the start: preferring is 95 to 100 % remote beside 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from numa_exporter.findings import words
 from numa_exporter.findings.effect import effect
 from numa_exporter.findings.engines import CHECKED, Engine, engine_of
-from numa_exporter.findings.forms import Target, container_forms, drop_cache, engine_forms, limit_forms, target
+from numa_exporter.findings.forms import (
+    POLICY_NEEDS,
+    Target,
+    container_forms,
+    drop_cache,
+    engine_forms,
+    in_pod,
+    limit_forms,
+    target,
+)
 from numa_exporter.findings.scene import Scene
-from numa_exporter.formats import idlist
 from numa_exporter.model.placement import Rank, Workload
+
+IN_COMMAND = "# in the container's command\n"
+ORDERED_ALREADY = (
+    "Kubelet and pod ask for it already: see whether the device plugin reports the NUMA nodes of its GPUs, and restart."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What to type, one form a line, the best first; and what that needs and may bring."""
+    """What to type (``Finding.remedy``), and what that needs and may bring (``Finding.remedy_note``)."""
 
-    remedy: str
+    remedy: str | None
     note: str
+
+
+def advice(forms: Iterable[str], notes: Iterable[str]) -> Advice:
+    """Forms with an empty line between them, notes a line each."""
+    return Advice(remedy="\n\n".join(forms) or None, note="\n".join(notes))
 
 
 def bind(scene: Scene, workload: Workload, rank: Rank) -> Advice:
     """CPUs and memory together, before the engine starts."""
-    engine, may = engine_of(rank), target(scene.machine, rank).within(workload)
-    forms = _own_forms(scene, workload, rank, engine)
-    notes = [*_engine_notes(engine)]
+    may = target(scene.machine, rank).within(workload)
+    engine = _own_engine(rank, may)
+    forms = [*drop_cache(scene.machine, rank), *_own_forms(scene, workload, rank, engine)]
+    notes = [*_engine_notes(engine), *_kubernetes_notes(scene, workload)]
     if may.cpus and may.mems:
-        forms.append(f"numactl --physcpubind={may.cpu_list} --membind={may.mem_list} COMMAND")
+        forms.append(_command(workload, f"numactl --physcpubind={may.cpu_list} --membind={may.mem_list} COMMAND"))
         notes.append(_precondition(may))
     notes.append("Restart it: pinned pages stay where they are.")
-    lines = [*drop_cache(scene.machine, rank), *_alternatives(forms)]
-    return Advice(remedy="\n".join(lines), note=" ".join([*notes, effect(scene, rank)]))
+    return advice(forms, [*notes, effect(scene, rank)])
 
 
 def bind_cpus(scene: Scene, workload: Workload, rank: Rank) -> Advice:
     """CPUs alone: no policy, no precondition."""
-    engine, may = engine_of(rank), target(scene.machine, rank).within(workload)
+    may = target(scene.machine, rank).within(workload)
+    engine = _own_engine(rank, may)
     forms = _own_forms(scene, workload, rank, engine)
-    notes = [*_engine_notes(engine), "Bind at the start, so that memory is allocated there too."]
+    notes = [*_engine_notes(engine), *_kubernetes_notes(scene, workload)]
+    notes.append("Bind at the start, so that memory is allocated there too.")
     if may.cpus:
-        forms.append(f"taskset -c {may.cpu_list} COMMAND")
+        forms.append(_command(workload, f"taskset -c {may.cpu_list} COMMAND"))
         if engine and engine.memory_policy:
             notes.append(_precondition(may))
-    return Advice(remedy="\n".join(_alternatives(forms)), note=" ".join([*notes, effect(scene, rank)]))
+    return advice(forms, [*notes, effect(scene, rank)])
 
 
 def container(scene: Scene, workload: Workload, rank: Rank) -> Advice:
-    """The container's own limits, where one home fits all of it."""
-    forms = list(container_forms(scene.machine, workload))
-    if not forms:
-        homes = frozenset(node for one in workload.ranks for node in one.home)
-        every = idlist.render(words.cpus_of(scene.machine, homes))
-        forms = [f"# allow {workload.key} the CPUs of each of its homes, {every}, and bind each rank to its own"]
-    return Advice(remedy="\n".join(_alternatives(forms)), note=effect(scene, rank))
+    """The container's own limits: its home, or all of its homes, within which each rank is bound by itself."""
+    homes = [target(scene.machine, one) for one in workload.ranks]
+    every = Target(
+        cpus=frozenset().union(*(home.cpus for home in homes)), mems=frozenset().union(*(home.mems for home in homes))
+    )
+    each = ["Then bind each rank to its own home."] if len(set(homes)) > 1 else []
+    return _of_container(scene, workload, rank, every, each)
 
 
 def limits(scene: Scene, workload: Workload, to: Target) -> Advice:
     """A container's limits that are not the home of a rank."""
-    forms = list(limit_forms(workload, to)) or [f"# cpuset of {workload.key}: mems {to.mem_list}"]
-    return Advice(remedy="\n".join(_alternatives(forms)), note=effect(scene, workload.ranks[0]))
+    return _of_container(scene, workload, workload.ranks[0], to, [])
+
+
+def _of_container(scene: Scene, workload: Workload, rank: Rank, to: Target, notes: list[str]) -> Advice:
+    forms = list(limit_forms(scene, workload, to))
+    if not forms and in_pod(workload) and not _agent(scene):
+        notes = [ORDERED_ALREADY, *notes]
+    elif not forms:
+        notes = [f"Its cpuset: CPUs {to.cpu_list}, memory nodes {to.mem_list}.", *notes]
+    return advice(forms, [*_kubernetes_notes(scene, workload), *notes, effect(scene, rank)])
 
 
 def _own_forms(scene: Scene, workload: Workload, rank: Rank, engine: Engine | None) -> list[str]:
-    limits = list(container_forms(scene.machine, workload))
-    may = target(scene.machine, rank).within(workload)
-    if not (may.cpus and may.mems):
-        # An engine cannot bind itself to what its container may not use: the limits come first, then a restart.
-        return limits
-    return [*engine_forms(scene.machine, workload, rank, engine), *limits]
+    return [*engine_forms(scene.machine, workload, rank, engine), *container_forms(scene, workload)]
 
 
-def _alternatives(forms: Iterable[str]) -> Iterator[str]:
-    for number, form in enumerate(forms):
-        yield form if number == 0 else f"# or: {form}"
+def _own_engine(rank: Rank, may: Target) -> Engine | None:
+    """An engine cannot bind itself to what its container may not use: the limits come first, then a restart."""
+    return engine_of(rank) if may.cpus and may.mems else None
+
+
+def _command(workload: Workload, line: str) -> str:
+    return f"{IN_COMMAND if in_pod(workload) else ''}{line}"
 
 
 def _engine_notes(engine: Engine | None) -> Iterator[str]:
@@ -84,8 +110,15 @@ def _engine_notes(engine: Engine | None) -> Iterator[str]:
         yield f"{engine.name} flags as of {CHECKED}. {engine.note}".rstrip()
 
 
+def _agent(scene: Scene) -> str | None:
+    return scene.placement.promises.cpuset_agent if scene.placement.promises else None
+
+
+def _kubernetes_notes(scene: Scene, workload: Workload) -> Iterator[str]:
+    agent = _agent(scene)
+    if agent is not None and in_pod(workload):
+        yield f"Cpusets are written by {agent} here: ask for the CPUs in its configuration."
+
+
 def _precondition(may: Target) -> str:
-    return (
-        "A memory policy needs a profile that allows set_mempolicy: blocked, the worker dies; "
-        f"then bind CPUs alone: taskset -c {may.cpu_list} COMMAND."
-    )
+    return f"{POLICY_NEEDS}; then bind CPUs alone: taskset -c {may.cpu_list} COMMAND."

@@ -22,7 +22,7 @@ def find(scene: Scene) -> Iterator[Finding]:
         value=float(len(with_cpus)),
         limit=2.0,
         evidence=(Evidence(path="/sys/devices/system/node/has_cpu", line=idlist.render(with_cpus)),),
-        remedy="# firmware: NPS1, so that each socket is a node of its own" if _spans(machine) else None,
+        remedy_note="In the firmware: NPS1, so that each socket is a node of its own." if _spans(machine) else None,
     )
 
 

@@ -33,7 +33,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             confidence=trust(rank),
             evidence=tuple(evidence.masks(rank)),
             remedy=told.remedy,
-            remedy_note=f"A bind by PID reaches the main thread alone. {told.note}",
+            remedy_note=f"A bind by PID reaches the main thread alone.\n{told.note}",
         )
 
 

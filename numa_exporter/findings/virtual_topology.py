@@ -19,8 +19,8 @@ def find(scene: Scene) -> Iterator[Finding]:
         sentence="This machine is a guest: its NUMA nodes and PCIe paths are what the hypervisor shows"
         + (", and every CPU claims a socket of its own, so that sockets are not known." if each else "."),
         evidence=(Evidence(path="/proc/cpuinfo", line="flags: hypervisor"),),
-        remedy="# hypervisor: pin vCPUs, give the guest the host's nodes, and the GPU the node of its slot",
-        remedy_note="What is judged here holds only as far as the hypervisor tells the truth.",
+        remedy_note="On the hypervisor, pin vCPUs, give the guest the host's nodes, and the GPU the node of its slot.\n"
+        "What is judged here holds only as far as the hypervisor tells the truth.",
     )
 
 

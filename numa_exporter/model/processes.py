@@ -106,12 +106,14 @@ class Threads:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cgroup:
     """A container's cgroup. ``charged`` is bytes by backing and node; ``cpu_seconds`` by CPU is v1's exact
-    cpuacct.usage_percpu, None on v2. ``cpus``/``mems`` are the effective cpuset; None where unreadable."""
+    cpuacct.usage_percpu, None on v2. ``cpus``/``mems`` are the effective cpuset, None where unreadable;
+    ``cpuset_directory`` is where that is read."""
 
     path: str
     version: Literal[1, 2]
     cpus: CpuSet | None = None
     mems: NodeSet | None = None
+    cpuset_directory: str | None = None
     charged: Mapping[str, Mapping[int, int]] | None = None
     cpu_seconds: Mapping[int, float] | None = None
 

@@ -39,6 +39,8 @@ class Evidence:
 class Finding:
     """One judged fact. ``value`` and ``limit`` are in base units, ``since`` is wall-clock seconds.
 
+    ``remedy`` is what to type: commands, YAML, a drop-in, each a block of its own, the best first, an empty line
+    between two; a comment in a block says where it belongs. ``remedy_note``: what that needs and may bring, by line.
     ``suppressed`` holds the reason of an intent that covers it; a suppressed finding is shown, never dropped.
     """
 

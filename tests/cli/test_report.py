@@ -82,8 +82,15 @@ class TestText:
     def test_the_table_and_what_to_do(self) -> None:
         text = render(watched(FAR), Style())
         assert re.search(r"^vllm\.service +0 +0 +0% +▲ 88% ", text, re.MULTILINE)
-        assert "\n▲ memory_remote\n" in text and "    do: " in text
+        assert "\n▲ memory_remote\n" in text and "\n    do:\n      # systemctl stop vllm.service; " in text
         assert "\033" not in text
+
+    def test_what_two_findings_of_a_workload_share_is_said_once(self) -> None:
+        made = watched(FAR)
+        (found,) = [finding for finding in made.findings if finding.code == "memory_remote"]
+        text = render(replace(made, findings=(found, replace(found, code="host_buffers_remote"))), Style())
+        assert text.count("      [Service]\n      AllowedCPUs=0-15,32-47\n      AllowedMemoryNodes=0\n") == 1
+        assert "    do: as for memory_remote above" in text.splitlines()
 
     def test_what_is_not_judged_says_why(self) -> None:
         made = report(*(sample(two_socket(), task(1, gpus="GPU-0", cpu={0: 1.0}), at=5.0 * look) for look in range(3)))

@@ -81,6 +81,17 @@ def test_a_pod_that_was_replaced_left_its_names() -> None:
     assert len(hashes) == 2 and hashes[0] == hashes[1]  # one ReplicaSet
 
 
+@pytest.mark.parametrize("name", ["two-socket-eight-gpu", "nps4", "grant-broken"])
+def test_evidence_stands_in_files_that_are_there(name: str) -> None:
+    opened = host(simulation(name), first=-600)
+    report = Looker(pipeline(opened)).looks(40, 15)[-1]
+    paths = {evidence.path for finding in report.findings for evidence in finding.evidence}
+    assert any("cpuset" in path for path in paths)
+    for path in paths:
+        if "*" not in path:
+            assert opened.read(path), path
+
+
 def test_every_source_is_content() -> None:
     report = Looker(pipeline(host(simulation("nps4")))).looks(2, 10)[-1]
     assert {name for name, health in report.health.items() if health.failure} <= {"traffic", "kubelet"}

@@ -14,7 +14,7 @@ RESTART = -30 * 60.0
 def test_the_default_scenario_drifts() -> None:
     simulated = simulation("two-socket-eight-gpu")
     gpus = [gpu.uuid for gpu in simulated.layout.gpus]
-    bound_wrong = {(code, gpus[rank]) for rank in (4, 5) for code in (*REMOTE, "cpuset_off_home", "policy_off_home")}
+    bound_wrong = {(code, gpus[rank]) for rank in (4, 5) for code in (*REMOTE, "policy_off_home")}
     drifted = {(code, gpus[3]) for code in REMOTE}
     first_seen: dict[tuple[str, str | None], float] = {}
     last: Report | None = None

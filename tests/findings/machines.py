@@ -56,7 +56,8 @@ def working(cores: Mapping[int, float], parts: Parts | None = None, **fields: ob
 
 
 def cgroup(cpu_list: str, mems: NodeSet = frozenset({0, 1})) -> Cgroup:
-    return Cgroup(path=VLLM, version=2, cpus=cpus(cpu_list), mems=mems)
+    where = f"/sys/fs/cgroup{VLLM}"
+    return Cgroup(path=VLLM, version=2, cpus=cpus(cpu_list), mems=mems, cpuset_directory=where)
 
 
 def pair(one: int, other: int) -> Script:

@@ -61,8 +61,8 @@ def test_no_text_promises_or_harms(rule: Rule) -> None:
         text = " ".join(filter(None, (finding.sentence, finding.remedy, finding.remedy_note)))
         assert not PROMISES.search(text), text
         assert not FORBIDDEN.search(text), text
-        if "--membind" in (finding.remedy or "") and finding.subject.uuid and "taskset" not in (finding.remedy or ""):
-            assert "set_mempolicy" in text or rule.code == "process_spans_sockets", "the precondition"
+        if "--membind" in (finding.remedy or ""):
+            assert "set_mempolicy" in text, "the precondition"
 
 
 @BY_CODE

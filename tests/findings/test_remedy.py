@@ -1,5 +1,6 @@
 """What to type: exact, safe, and with what it needs."""
 
+from configparser import ConfigParser
 from dataclasses import replace
 
 import pytest
@@ -22,9 +23,9 @@ def told(
     return found
 
 
-def lines(finding: Finding) -> list[str]:
+def forms(finding: Finding) -> list[str]:
     assert finding.remedy is not None
-    return finding.remedy.split("\n")
+    return finding.remedy.split("\n\n")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def lines(finding: Finding) -> list[str]:
 )
 def test_engine_flags_come_first(comm: str, first: str) -> None:
     found = told(comm=comm)
-    assert lines(found)[0] == first
+    assert forms(found)[0] == first
     assert "flags as of 20" in (found.remedy_note or "")
 
 
@@ -61,14 +62,14 @@ def test_every_engine_is_known_by_its_process_names() -> None:
 
 def test_numactl_has_the_exact_home_and_its_precondition() -> None:
     found = told()
-    assert lines(found)[-1] == "# or: numactl --physcpubind=0-15,32-47 --membind=0 COMMAND"
+    assert forms(found)[-1] == "numactl --physcpubind=0-15,32-47 --membind=0 COMMAND"
     assert "set_mempolicy" in (found.remedy_note or "")
     assert "taskset -c 0-15,32-47 COMMAND" in (found.remedy_note or "")
 
 
 def test_numactl_keeps_within_the_container() -> None:
     found = told(limits=Cgroup(path=VLLM, version=2, cpus=cpus("8-23"), mems=frozenset({0, 1})))
-    assert lines(found)[-1] == "# or: numactl --physcpubind=8-15 --membind=0 COMMAND"
+    assert forms(found)[-1] == "numactl --physcpubind=8-15 --membind=0 COMMAND"
 
 
 def test_no_numactl_where_the_container_forbids_it() -> None:
@@ -79,24 +80,44 @@ def test_no_numactl_where_the_container_forbids_it() -> None:
 def test_no_engine_flag_where_the_container_forbids_home() -> None:
     found = told(comm="sglang::schedul", limits=Cgroup(path=VLLM, version=2, cpus=cpus("16-31"), mems=frozenset({1})))
     assert "--numa-node" not in (found.remedy or "")
-    assert "AllowedCPUs=0-15,32-47" in lines(found)[0]
+    assert "engine" not in (found.remedy_note or "") and "SGLang" not in (found.remedy_note or "")
+    assert "AllowedCPUs=0-15,32-47" in forms(found)[0]
 
 
 @pytest.mark.parametrize(
     ("cgroup", "first"),
     [
-        (VLLM, "systemctl stop vllm.service; systemctl set-property vllm.service AllowedCPUs=0-15,32-47"),
-        (container("a"), "kubelet: cpuManagerPolicy: static"),
+        (VLLM, "# systemctl stop vllm.service; then systemctl edit vllm.service (a drop-in of these lines)"),
+        (container("a"), "# kubelet, drained and stopped: merge this into its configuration, remove /var/lib/kubelet"),
+        ("/system.slice/docker-" + 64 * "a" + ".scope", "docker run --cpuset-cpus=0-15,32-47 --cpuset-mems=0 ..."),
         ("/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", "sbatch --gres-flags=enforce-binding"),
         ("/user.slice/user-1000.slice/session-3.scope", "numactl --physcpubind"),
     ],
 )
 def test_each_runtime_has_its_form(cgroup: str, first: str) -> None:
-    assert lines(told(cgroup=cgroup))[0].startswith(first)
+    assert forms(told(cgroup=cgroup))[0].startswith(first)
 
 
-def test_no_systemd_limits_on_cgroup_v1() -> None:
-    assert "systemctl" not in (told(limits=Cgroup(path=VLLM, version=1)).remedy or "")
+@pytest.mark.parametrize(
+    ("version", "settings"),
+    [
+        (2, {"allowedcpus": "0-15,32-47", "allowedmemorynodes": "0"}),
+        # systemd has no cpuset controller on v1.
+        (1, {"cpuaffinity": "0-15,32-47", "numapolicy": "bind", "numamask": "0"}),
+    ],
+)
+def test_a_unit_gets_a_drop_in(version: int, settings: dict[str, str]) -> None:
+    drop_in = ConfigParser()
+    drop_in.read_string(forms(told(limits=Cgroup(path=VLLM, version=version)))[0])  # type: ignore[arg-type]
+    assert drop_in.sections() == ["Service"]
+    assert dict(drop_in["Service"]) == settings
+
+
+@pytest.mark.parametrize("name", ["a;reboot.service", "x\nreboot\ny.service", "$(reboot).service"])
+def test_no_name_that_a_shell_would_run_is_offered(name: str) -> None:
+    """Whoever may make a cgroup chooses its name."""
+    found = told(cgroup=f"/system.slice/{name}")
+    assert "reboot" not in (found.remedy or "")
 
 
 def test_a_full_page_cache_is_dropped_before_the_start() -> None:
@@ -104,7 +125,7 @@ def test_a_full_page_cache_is_dropped_before_the_start() -> None:
     first, second = parts.topology.nodes
     full = NodeMemory(total_bytes=512 * GIB, free_bytes=300 * MIB, reclaimable_bytes=400 * GIB)
     found = told(parts=parts.change_topology(nodes=(replace(first, memory=full), second)))
-    assert lines(found)[0].startswith("sync; echo 1 > /proc/sys/vm/drop_caches  # before the start: 400 GiB")
+    assert forms(found)[0].startswith("sync; echo 1 > /proc/sys/vm/drop_caches  # before the start: 400 GiB")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +148,7 @@ def test_what_the_flow_to_the_gpu_says(per_second: int | None, expected: str) ->
 def test_ranks_with_different_homes_get_no_container_limits() -> None:
     ranks = task(1, gpus="GPU-0", mapped=AWRY, comm="VLLM::Worker_TP"), task(2, gpus="GPU-7", comm="VLLM::Worker_TP")
     (found,) = of(last(lambda at: sample(two_socket(), *ranks, at=at)), "memory_remote")
-    assert lines(found) == [
+    assert forms(found) == [
         "vllm serve ... --numa-bind --numa-bind-nodes 0 1",
-        "# or: numactl --physcpubind=0-15,32-47 --membind=0 COMMAND",
+        "numactl --physcpubind=0-15,32-47 --membind=0 COMMAND",
     ]

@@ -58,7 +58,9 @@ def pod_task(pid: int, pod: str, *, qos: str = "", container: str = "vllm", **fi
 
 
 def pod_cgroup(pod: str, allowed: str, qos: str = "", container: str = "vllm") -> Cgroup:
-    return Cgroup(path=cgroup_path(pod, qos, container), version=2, cpus=cpus(allowed), mems=frozenset({0, 1}))
+    path = cgroup_path(pod, qos, container)
+    where = f"/sys/fs/cgroup{path}"
+    return Cgroup(path=path, version=2, cpus=cpus(allowed), mems=frozenset({0, 1}), cpuset_directory=where)
 
 
 def names_of(*pods: str, containers: Iterable[str] = ("vllm",)) -> Names:
