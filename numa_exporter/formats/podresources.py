@@ -7,7 +7,7 @@ proto3 leaves out what is zero: NUMA node 0 is an empty message and is node 0; t
 is none at all, or one without a node.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -78,12 +78,38 @@ class Allocatable:
     memory: tuple[MemoryBlock, ...] = ()
 
 
-def parse_list(data: bytes, path: str) -> tuple[PodResources, ...]:
-    """The answer to List."""
+def split_list(data: bytes, path: str) -> Sequence[bytes]:
+    """The answer to List, one message a pod, for parse_pod. A kubelet keeps its pods in a Go map: each time they come
+    in another order."""
     from numa_exporter.formats import podresources_pb2 as pb
 
-    message = _decoded(pb.ListPodResourcesResponse.FromString, data, path)
-    return tuple(map(_pod, message.pod_resources))
+    return _decoded(pb.ListedPods.FromString, data, path).pod_resources
+
+
+def parse_pod(data: bytes, path: str) -> PodResources:
+    """One pod of List."""
+    from numa_exporter.formats import podresources_pb2 as pb
+
+    return _pod(_decoded(pb.PodResources.FromString, data, path))
+
+
+def parse_list(data: bytes, path: str) -> tuple[PodResources, ...]:
+    """The answer to List."""
+    return tuple(parse_pod(pod, path) for pod in split_list(data, path))
+
+
+def get_request(namespace: str, pod: str) -> bytes:
+    """The question of Get."""
+    from numa_exporter.formats import podresources_pb2 as pb
+
+    return pb.GetPodResourcesRequest(pod_namespace=namespace, pod_name=pod).SerializeToString()
+
+
+def parse_get(data: bytes, path: str) -> PodResources:
+    """The answer to Get."""
+    from numa_exporter.formats import podresources_pb2 as pb
+
+    return _pod(_decoded(pb.GetPodResourcesResponse.FromString, data, path).pod_resources)
 
 
 def parse_allocatable(data: bytes, path: str) -> Allocatable:

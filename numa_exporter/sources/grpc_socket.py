@@ -129,9 +129,12 @@ _WORDS: dict[str, FailureWord] = {
 
 
 def _word(status: str, message: str | None) -> FailureWord:
-    # Kubelets whose feature gate is off answer UNKNOWN: "PodResources API GetAllocatableResources disabled".
+    # Kubelets answer UNKNOWN and tell in words: "PodResources API GetAllocatableResources disabled" where a feature
+    # gate is off, "pod llm-0 in namespace prod not found".
     if status == "UNKNOWN" and message and message.endswith("disabled"):
         return "absent"
+    if status == "UNKNOWN" and message and message.endswith("not found"):
+        return "gone"
     return _WORDS.get(status, "garbled")
 
 

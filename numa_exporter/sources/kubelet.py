@@ -7,16 +7,20 @@ writes its state by renaming a finished file, so that a half-written one is garb
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from numa_exporter.formats import kubelet_config, kubelet_flags, kubelet_state, pod_path, podresources
+from numa_exporter.formats import kubelet_config, kubelet_flags, kubelet_state, pod_path
 from numa_exporter.formats.kubelet_config import KubeletConfig
 from numa_exporter.formats.kubelet_flags import KubeletFlags
+from numa_exporter.formats.podresources import PodResources
 from numa_exporter.model.kubelet import Kubelet
+from numa_exporter.model.names import PodName
 from numa_exporter.model.sample import Sample
 from numa_exporter.model.thresholds import KUBELET_ROOT
 from numa_exporter.sources import cgroup_tree
 from numa_exporter.sources.cgroup_tree import CgroupTree
 from numa_exporter.sources.host import Host, HostError
 from numa_exporter.sources.look import Look
+from numa_exporter.sources.names import pods_of
+from numa_exporter.sources.pod_resources import PodResourcesLook
 from numa_exporter.sources.source import Outcome
 
 CONFIGS = (
@@ -44,6 +48,7 @@ class KubeletReader:
 
     def __init__(self, root: str = KUBELET_ROOT) -> None:
         self._root = root
+        self._api = PodResourcesLook()
         self._tree = CgroupTree(())
 
     def read(self, host: Host, sample: Sample) -> Outcome[Kubelet]:
@@ -53,20 +58,27 @@ class KubeletReader:
             cpu=look.file(f"{self._root}/cpu_manager_state", kubelet_state.parse_cpu_manager),
             memory=look.file(f"{self._root}/memory_manager_state", kubelet_state.parse_memory_manager),
             devices=look.file(f"{self._root}/device-plugins/kubelet_internal_checkpoint", kubelet_state.parse_devices),
-            pods=look.attempt(lambda: podresources.parse_list(host.kubelet("List"), "kubelet:List")),
-            allocatable=look.attempt(
-                lambda: podresources.parse_allocatable(
-                    host.kubelet("GetAllocatableResources"), "kubelet:GetAllocatableResources"
-                )
-            ),
+            pods=self._api.pods(look),
+            allocatable=self._api.allocatable(look),
         )
         if value == Kubelet():
             if look.failure is None:
                 raise HostError("absent", self._root, "no kubelet keeps its state here")
             return Outcome(value=None, failure=look.failure, counts=look.failures.counts)
         config, path = _config(look, self._tree, self._root)
-        value = replace(value, config=config, config_path=path, living=_living(look, self._tree, config))
+        living = _living(look, self._tree, config)
+        pods = self._pods(look, value.pods, living)
+        value = replace(value, config=config, config_path=path, living=living, pods=pods)
         return Outcome(value=value, failure=look.failure, counts=look.failures.counts)
+
+    def _pods(
+        self, look: Look, listed: tuple[PodResources, ...] | None, living: frozenset[str] | None
+    ) -> tuple[PodResources, ...] | None:
+        """With those that have a cgroup though List leaves them out."""
+        if listed is None or not living:
+            return listed
+        running = (PodName(namespace=pod.namespace, pod=pod.pod) for uid, pod in pods_of(look) if uid in living)
+        return (*listed, *self._api.left_out(look, listed, running))
 
 
 def _config(look: Look, tree: CgroupTree, root: str) -> tuple[KubeletConfig | None, str | None]:

@@ -46,7 +46,7 @@ class NamesReader:
         look = Look(host)
         processes = sample.processes.processes if sample.processes else ()
         owners = {process.cgroup: process.key for process in processes if process.cgroup}
-        pods = dict(_pods(look))
+        pods = dict(pods_of(look))
         self._forget(owners)
         self._name_containers(look, pods, owners)
         failure = self._ask_runtime(look, owners) if self._asks_runtime else None
@@ -162,7 +162,8 @@ def _user(path: WorkloadPath) -> str:
     return f"user@{match[1]}/" if match else ""
 
 
-def _pods(look: Look) -> Iterator[tuple[str, PodDirectory]]:
+def pods_of(look: Look) -> Iterator[tuple[str, PodDirectory]]:
+    """Every pod that has a log directory, by UID in lower case."""
     for name in look.names(PODS):
         pod = pod_logs.parse_directory(name)
         if pod:
