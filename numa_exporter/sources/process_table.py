@@ -23,12 +23,16 @@ REREAD_LOOKS = 8
 
 @dataclass(slots=True, kw_only=True)
 class LiveProcess:
-    """A user process. ``container`` is its container's own cgroup directory; ``error`` says why it has no workload."""
+    """A user process. ``container`` is its container's own cgroup directory; ``error`` says why it has no workload.
+
+    ``told`` is what the workload was told from: while it stays the same, so does the workload.
+    """
 
     key: ProcessKey
     stat: TaskStat
     workload: WorkloadPath | None = None
     container: str | None = None
+    told: tuple[bytes, CgroupTree] | None = None
     error: HostError | ParseError | None = None
 
     @property
@@ -92,19 +96,21 @@ class ProcessTable:
                 self._read_cgroup(host, process)
             except (HostError, ParseError) as error:
                 failures.add(error)
-                process.workload, process.container, process.error = None, None, error
+                process.workload, process.container, process.told, process.error = None, None, None, error
                 if isinstance(error, HostError) and error.word == "gone":
                     del self._live[pid]
 
     def _read_cgroup(self, host: Host, process: LiveProcess) -> None:
         path = f"/proc/{process.key.pid}/cgroup"
-        memberships = proc_cgroup.parse(host.read(path), path)
+        data = host.read(path)
         # The third part of the sandwich; the first was the stat of this look.
         if host.started(process.key.pid, "processes") != process.key.start_ticks:
             raise HostError("gone", path, "the PID was given to another process")
-        located = self._tree.locate(host, memberships)
+        if process.told == (data, self._tree):
+            return
+        located = self._tree.locate(host, proc_cgroup.parse(data, path))
         workload = workload_path.classify([line.membership for line in located]) if located else None
-        process.workload, process.error = workload, None
+        process.workload, process.told, process.error = workload, (data, self._tree), None
         process.container = None if workload is None else _container_directory(located, workload)
 
     def cpuset_directory(self, host: Host, pid: int) -> str | None:

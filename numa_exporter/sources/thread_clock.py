@@ -77,7 +77,7 @@ class ProcessClock:
     ) -> ProcessThreads:
         """One look at monotonic ``at``: masks of all threads, readings of those read, and the process's own total
         with the moment at which that was read."""
-        nodes = frozenset[int | None]().union(*(mask.nodes for mask in masks.values()))
+        nodes = nodes_of(masks)
         node = next(iter(nodes)) if len(nodes) == 1 else None
         window = None if self._at is None else at - self._at
         groups = self._groups(masks)
@@ -106,10 +106,13 @@ class ProcessClock:
 
     def _groups(self, masks: Mapping[int, Mask]) -> dict[CpuSet, _Group]:
         groups: dict[CpuSet, _Group] = {}
-        for tid, mask in masks.items():
-            group = groups.setdefault(mask.cpus, _Group())
+        for mask in masks.values():
+            group = groups.get(mask.cpus)
+            if group is None:
+                group = groups[mask.cpus] = _Group()
             group.threads += 1
-            group.has_main |= tid == self._main
+        if self._main in masks:
+            groups[masks[self._main].cpus].has_main = True
         return groups
 
     def _credit(self, node: int | None, seconds: float, group: _Group, scale: float) -> None:
@@ -152,6 +155,12 @@ class ProcessClock:
             group.busy += 1
         if reading.node is not None:
             group.ran_on[reading.node] = group.ran_on.get(reading.node, 0) + 1
+
+
+def nodes_of(masks: Mapping[int, Mask]) -> frozenset[int | None]:
+    """The nodes that any thread of a process may use."""
+    # Thousands of masks are a handful of different ones.
+    return frozenset[int | None]().union(*{mask.nodes for mask in masks.values()})
 
 
 def _all_on(node: int, groups: Iterable[_Group]) -> None:

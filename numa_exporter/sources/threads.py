@@ -18,7 +18,7 @@ from numa_exporter.model.thresholds import Settings
 from numa_exporter.sources.host import Host, HostError
 from numa_exporter.sources.identity import same_process
 from numa_exporter.sources.source import Failures, Outcome
-from numa_exporter.sources.thread_clock import Mask, ProcessClock, Reading
+from numa_exporter.sources.thread_clock import Mask, ProcessClock, Reading, nodes_of
 
 THREADS_A_LOOK = 4_000
 """About 60 ms of CPU time (14 us a thread for stat and schedstat)."""
@@ -88,16 +88,18 @@ class ThreadsReader:
         smaller ones first among equals."""
         left = self._budget
         readings: dict[ProcessKey, dict[int, Reading]] = {key: {} for key in masks}
-        spanning = [key for key, of_threads in masks.items() if _spans(of_threads)]
+        spanning = [key for key, of_threads in masks.items() if len(nodes_of(of_threads)) > 1]
         for key in sorted(spanning, key=lambda key: (self._tracked[key].turn, len(masks[key]), key)):
-            tracked = self._tracked[key]
-            for tid in tracked.rotation(sorted(masks[key]), left):
+            tracked, found = self._tracked[key], readings[key]
+            turn = tracked.rotation(sorted(masks[key]), left)
+            for tid in turn:
                 try:
-                    readings[key][tid] = self._reading(host, key.pid, tid, hz, tracked.clock.last(tid))
+                    found[tid] = self._reading(host, key.pid, tid, hz, tracked.clock.last(tid))
                 except (HostError, ParseError) as error:
                     failures.add(error)
-                tracked.turn, tracked.last = self._look, tid
-                left = None if left is None else left - 1
+            if turn:
+                tracked.turn, tracked.last = self._look, turn[-1]
+            left = None if left is None else left - len(turn)
         return readings
 
     def _reading(self, host: Host, pid: int, tid: int, hz: int, last: Reading | None) -> Reading:
@@ -149,10 +151,6 @@ class _Nodes:
             cpus = cpumask.from_bytes(raw)
             known = self._masks[raw] = Mask(cpus=cpus, nodes=frozenset(self.of_cpu.get(cpu) for cpu in cpus))
         return known
-
-
-def _spans(masks: Mapping[int, Mask]) -> bool:
-    return len({node for mask in masks.values() for node in mask.nodes}) > 1
 
 
 def make(settings: Settings) -> ThreadsReader:
