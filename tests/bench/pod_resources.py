@@ -68,8 +68,8 @@ def run() -> Result:
 BENCHMARK = Benchmark(
     name="pod_resources",
     title="The kubelet's PodResources",
-    method=f"CPU time of the asking thread for List at {PODS} pods over a unix socket, as it is asked once an interval; "
-    f"medians of {ROUNDS}. The server is the tests' own, in another thread, and gives the pods in a new order each time, "
-    "as a kubelet does. Later looks decode the pods that changed.",
+    method=f"CPU time of the asking thread for List at {PODS} pods over a unix socket, as is asked once an interval; "
+    f"medians of {ROUNDS}. The server is the tests' own, in another thread, and gives the pods in a new order each "
+    "time, as a kubelet does. Later looks decode the pods that changed.",
     run=run,
 )
