@@ -20,7 +20,7 @@ def _info(view: View) -> Iterator[Sample]:
     machine = view.report.placement.machine
     for placed in _gpus(view):
         gpu = placed.gpu
-        bus_id = gpu.function.address.bus_id if gpu.function else None
+        bus_id = gpu.address.bus_id if gpu.address else None
         driver = machine.driver_version if machine and gpu.vendor == "nvidia" else None
         iommu = gpu.function.iommu if gpu.function else None
         yield (gpu.uuid, gpu.index, bus_id, gpu.model, driver, iommu), 1

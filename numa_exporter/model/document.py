@@ -120,7 +120,7 @@ def _gpu(placed: PlacedGpu) -> Json:
     return {
         "uuid": gpu.uuid,
         "index": gpu.index,
-        "pci_bus_id": gpu.function.address.bus_id if gpu.function else None,
+        "pci_bus_id": gpu.address.bus_id if gpu.address else None,
         "model": gpu.model,
         "vendor": gpu.vendor,
         "affinity": list(placed.affinity),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from numa_exporter.formats.pci_address import PciAddress
 from numa_exporter.model.ids import NodeSet
 from numa_exporter.model.machine import PciFunction
 
@@ -32,6 +33,7 @@ class GpuContext:
 class Gpu:
     """One GPU. ``uuid`` is the driver's, else the PCI address in dcgm form; ``index`` is information only.
 
+    ``function`` is None where sysfs lacks it; ``nvml_address`` is then all that is known of its place.
     ``nvml_affinity`` is nvmlDeviceGetMemoryAffinity as it came (not yet cut to nodes with CPUs).
     ``memory_node`` is the node that holds the GPU's own memory (numa_status), never an affinity.
     ``contexts`` is None where nobody could list them; an empty tuple is a free GPU.
@@ -43,6 +45,7 @@ class Gpu:
     minor: int | None = None
     model: str | None = None
     function: PciFunction | None = None
+    nvml_address: PciAddress | None = None
     nvml_affinity: NodeSet | None = None
     memory_node: int | None = None
     c2c: bool | None = None
@@ -54,6 +57,11 @@ class Gpu:
     link_width: int | None = None
     max_link_width: int | None = None
     render_minor: int | None = None
+
+    @property
+    def address(self) -> PciAddress | None:
+        """Where it is in the PCI tree, by sysfs, else by NVML."""
+        return self.function.address if self.function else self.nvml_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ def _meant(parsed: DeviceId, gpu: Gpu) -> list[MigInstance | None]:
         or (parsed.uuid is not None and parsed.uuid == gpu.uuid)
         or (parsed.index is not None and parsed.index == gpu.index)
         or (parsed.minor is not None and parsed.minor == gpu.minor)
-        or (parsed.address is not None and gpu.function is not None and parsed.address == gpu.function.address)
+        or (parsed.address is not None and parsed.address == gpu.address)
     )
     if not whole:
         return []

@@ -50,14 +50,14 @@ def of_devices(opened: OpenDevices, gpus: Gpus) -> list[GpuEvidence]:
     ]
     found += _of_drm(opened, [gpu for gpu in gpus.gpus if gpu.vendor != "nvidia"])
     for gpu in gpus.gpus:
-        if gpu.function is not None and gpu.function.address in opened.vfio:
+        if gpu.address in opened.vfio:
             found.append(GpuEvidence(uuid=gpu.uuid, evidence="vfio"))
     return found
 
 
 def _of_drm(opened: OpenDevices, gpus: Sequence[Gpu]) -> Iterable[GpuEvidence]:
     for gpu in gpus:
-        address = gpu.function.address if gpu.function else None
+        address = gpu.address
         handles = [
             handle
             for handle in opened.drm

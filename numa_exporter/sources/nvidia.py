@@ -46,7 +46,7 @@ def nvml_gpus(look: Look, count: int) -> Iterator[tuple[PciAddress, Gpu]]:
         address = _address(look.nvml("DeviceGetPciInfo", index))
         uuid = _text(look.nvml("DeviceGetUUID", index))
         if address is not None and uuid is not None:
-            yield address, nvml_gpu(look, index, uuid)
+            yield address, replace(nvml_gpu(look, index, uuid), nvml_address=address)
 
 
 def nvml_gpu(look: Look, index: int, uuid: str) -> Gpu:

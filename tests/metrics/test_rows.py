@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
+from numa_exporter.formats.pci_address import PciAddress
 from numa_exporter.metrics import TABLE
 from numa_exporter.metrics.exposition import Families, families, open_metrics, text
 from numa_exporter.model.gpus import MigInstance
@@ -102,7 +103,10 @@ class TestKnownZeros:
         }
 
     def test_a_gpu_with_unknown_affinity_says_so(self) -> None:
-        found = exposed(sample(two_socket(2).change_gpus(function=None), task(1, gpus="GPU-0")))
+        address = PciAddress(domain=0, bus=0x8D, device=0, function=0)
+        moved = two_socket(2).change_gpus(function=None, nvml_address=address)
+        found = exposed(sample(moved, task(1, gpus="GPU-0")))
+        assert series(found, "numa_gpu_info", pci_bus_id="00000000:8D:00.0"), "sysfs lacks it, NVML does not"
         assert series(found, "numa_gpu_affinity_known") == {(("uuid", "GPU-0"),): 0, (("uuid", "GPU-1"),): 0}
         assert "numa_gpu_affinity_info" not in names(found)
 

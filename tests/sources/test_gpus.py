@@ -114,6 +114,12 @@ def test_the_tree_alone_in_pci_order_without_bmc_and_virtual_functions() -> None
     assert gpus["00000000:41:00.0"].render_minor == 129
 
 
+def test_a_gpu_that_sysfs_lacks_has_the_address_that_nvml_says() -> None:
+    gpus, _ = read({}, BOTH, links={})
+    address = gpus["GPU-zero"].address
+    assert (gpus["GPU-zero"].function, address and address.bus_id) == (None, "00000000:8D:00.0")
+
+
 def test_nvidias_driver_knows_uuid_minor_and_memory_node_without_a_library() -> None:
     gpus, outcome = read({**TREE, **DRIVER})
     known, unopened = gpus["GPU-zero"], gpus["00010000:01:00.0"]
