@@ -3,6 +3,8 @@
     sudo .venv/bin/python -m tests.permissions
 
 Looks at a process of another user (tests/deploy/victim.py) of which an NVML of the tests' own says that it holds a GPU.
+What this machine lacks is put in its place with the modes that it has elsewhere: a kubelet's folder and socket, its log
+directories, resctrl.
 """
 
 import io
@@ -24,6 +26,7 @@ from numa_exporter.cli import main as cli
 from numa_exporter.sources.host import HostError
 from numa_exporter.sources.live import LiveHost
 from numa_exporter.sources.roots import Roots
+from tests.kubernetes.podresources_server import allocatable, gpu_pod, pods, serving
 from tests.nvml.build import build, record
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -70,12 +73,15 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """The process that is looked at, root's files, and the environment in which NVML tells of the process."""
+    """The process that is looked at, where root's files lie, and the environment in which NVML tells of the process."""
 
     pid: int
-    file: Path
-    socket: Path
+    folder: Path
     environment: Mapping[str, str]
+
+    @property
+    def kubelet(self) -> Path:
+        return self.folder / "kubelet"
 
 
 Probe = Callable[[LiveHost, Scene], object]
@@ -83,7 +89,7 @@ Probe = Callable[[LiveHost, Scene], object]
 
 def _connect(_: LiveHost, scene: Scene) -> None:
     with socket.socket(socket.AF_UNIX) as client:
-        client.connect(str(scene.socket))
+        client.connect(str(scene.kubelet / "pod-resources/kubelet.sock"))
 
 
 def _ask_pages(host: LiveHost, scene: Scene) -> object:
@@ -104,9 +110,51 @@ PROBES: dict[str, Probe] = {
     "list `/proc/PID/fd`": lambda host, scene: host.list(f"/proc/{scene.pid}/fd"),
     "which device a descriptor is": lambda host, scene: host.device_number(f"/proc/{scene.pid}/fd/3"),
     "`/proc/PID/environ`": lambda host, scene: host.read(f"/proc/{scene.pid}/environ"),
-    "root's files of mode 0600 (the kubelet's state)": lambda _, scene: scene.file.read_bytes(),
+    "root's files of mode 0600 (the kubelet's state)": lambda _, scene: (
+        scene.kubelet / "cpu_manager_state"
+    ).read_bytes(),
+    "root's folders of mode 0700 (a runtime's description of a container)": lambda _, scene: (
+        scene.folder / "bundle/config.json"
+    ).read_bytes(),
     "root's sockets (the kubelet's PodResources)": _connect,
 }
+
+
+def furnish(folder: Path) -> None:
+    """Modes: kubernetes pkg/kubelet (root directory, checkpoints, log directories), containerd's bundle, resctrl."""
+    for name, mode in (
+        ("kubelet", 0o750),
+        ("kubelet/pod-resources", 0o750),
+        ("log", 0o755),
+        ("log/pods", 0o755),
+        ("log/pods/prod_llm-0_068e8fa0-9213-11e7-a01f-507b9d4141fa", 0o755),
+        ("bundle", 0o700),
+        ("resctrl", 0o755),
+        ("resctrl/mon_data", 0o555),
+        ("resctrl/mon_data/mon_L3_00", 0o555),
+        ("cgroup", 0o755),
+    ):
+        (folder / name).mkdir(mode)
+    for name, mode, text in (
+        ("kubelet/cpu_manager_state", 0o600, '{"policyName":"none","defaultCpuSet":"","checksum":1}'),
+        ("bundle/config.json", 0o644, "{}"),
+        ("resctrl/mon_data/mon_L3_00/mbm_total_bytes", 0o444, "1"),
+    ):
+        (folder / name).write_text(text)
+        (folder / name).chmod(mode)
+
+
+IN_PLACE = """
+set -e
+mount --rbind /sys/fs/cgroup "$0/cgroup"
+mount -t tmpfs -o mode=755 none /sys/fs
+mkdir /sys/fs/cgroup /sys/fs/resctrl
+mount --rbind "$0/cgroup" /sys/fs/cgroup
+mount --bind "$0/resctrl" /sys/fs/resctrl
+mount --bind "$0/log" /var/log
+exec "$@"
+"""
+"""In a mount namespace of its own: what furnish made lies where the exporter looks for it."""
 
 
 @contextmanager
@@ -115,12 +163,9 @@ def scene() -> Iterator[Scene]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
-        file = folder / "state"
-        file.touch(0o600)
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(str(folder / "socket"))
-            (folder / "socket").chmod(0o600)
-            server.listen(64)
+        furnish(folder)
+        replies = {"List": pods(gpu_pod("GPU-0")), "GetAllocatableResources": allocatable({})}
+        with serving(folder / "kubelet/pod-resources/kubelet.sock", **replies):
             device = folder / "nvidia0"
             os.mknod(device, 0o600 | 0o020000, os.makedev(195, 0))
             command = [sys.executable, str(REPOSITORY / "tests" / "deploy" / "victim.py"), str(device)]
@@ -134,15 +179,27 @@ def scene() -> Iterator[Scene]:
                 build(folder)
                 environment = {"LD_LIBRARY_PATH": name, "NVML_SHIM_FILE": str(driver)}
                 time.sleep(OLD_ENOUGH)
-                yield Scene(pid=victim.pid, file=file, socket=folder / "socket", environment=os.environ | environment)
+                yield Scene(pid=victim.pid, folder=folder, environment=os.environ | environment)
                 victim.kill()
 
 
 def look(rights: Rights, at: Scene) -> dict[str, dict[str, str]]:
     """What the exporter's sources and the probes say in a process with these rights: yes, or the failure's word."""
-    told = json.dumps({"pid": at.pid, "file": str(at.file), "socket": str(at.socket)})
+    told = json.dumps({"pid": at.pid, "folder": str(at.folder)})
     done = subprocess.run(
-        [*rights.command(), sys.executable, "-m", "tests.permissions", told],
+        [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            IN_PLACE,
+            at.folder,
+            *rights.command(),
+            sys.executable,
+            "-m",
+            "tests.permissions",
+            told,
+        ],
         env=at.environment,
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
@@ -155,12 +212,12 @@ def look(rights: Rights, at: Scene) -> dict[str, dict[str, str]]:
 
 def _look_here(told: str) -> dict[str, dict[str, str]]:
     given = json.loads(told)
-    at = Scene(pid=given["pid"], file=Path(given["file"]), socket=Path(given["socket"]), environment={})
+    at = Scene(pid=given["pid"], folder=Path(given["folder"]), environment={})
     host = LiveHost(Roots())
     files = {name: _word(probe, host, at) for name, probe in PROBES.items()}
     printed = io.StringIO()
     with redirect_stdout(printed):
-        cli.main(["report", "--json", "--looks=1"])
+        cli.main(["report", "--json", "--looks=1", f"--kubelet.root={at.kubelet}"])
     told_of = json.loads(printed.getvalue())["sources"]
     return {
         "sources": {name: "yes" if source["up"] else source["failure"] for name, source in told_of.items()},

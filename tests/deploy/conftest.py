@@ -63,6 +63,7 @@ def someone(need_tool: Callable[[str, str], str]) -> Iterator[Scene]:
         pytest.skip("needs root, to become somebody else")
     need_tool("gcc", "gcc")
     need_tool("setpriv", "util-linux")
+    need_tool("unshare", "util-linux")
     with scene() as at:
         yield at
 

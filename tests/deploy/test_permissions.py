@@ -30,4 +30,4 @@ def test_the_document_says_what_is_measured(someone: Scene) -> None:
     document = cells(DOCUMENT.read_text())
     assert cells(written(measure(someone))) == document
     assert {column for _, column in document} <= {rights.name for rights in COLUMNS}
-    assert len(document) >= 8 * (len(PROBES) + 7)
+    assert len(document) >= 8 * (len(PROBES) + 10)
