@@ -23,7 +23,7 @@ def find(scene: Scene) -> Iterator[Finding]:
         ordinary = {placed.id for placed in machine.nodes if placed.kind == "cpu" and placed.has_memory}
         near = words.on_sockets_of(machine, words.nodes_of(machine, cgroup.cpus))
         beyond = (cgroup.mems & ordinary) - near
-        if not near or not beyond:
+        if not beyond or not cgroup.mems & near:  # memory all elsewhere is not wider
             continue
         told = remedy.limits(scene, workload, Target(cpus=cgroup.cpus, mems=cgroup.mems - beyond))
         yield Finding(

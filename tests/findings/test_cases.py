@@ -9,7 +9,8 @@ from numa_exporter.findings import FINDINGS
 from numa_exporter.findings.docs import markdown
 from numa_exporter.findings.rule import Rule
 from numa_exporter.model.report import Finding
-from tests.findings.machines import CASES
+from tests.builders import task, two_socket
+from tests.findings.machines import CASES, cgroup, steadily
 from tests.findings.watch import last, of, watch
 
 BY_CODE = pytest.mark.parametrize("rule", FINDINGS, ids=lambda rule: rule.code)
@@ -87,3 +88,9 @@ def test_a_healthy_machine_has_no_finding() -> None:
 
     judged = watch(working({0: 0.5}, mapped={"anon": {0: 8 << 30}}))
     assert [finding.code for one in judged for finding in one.findings] == []
+
+
+def test_memory_all_on_another_socket_is_not_wider() -> None:
+    elsewhere = cgroup("0-15", mems=frozenset({1}))
+    judged = last(steadily(two_socket(), task(1, gpus="GPU-0"), cgroups=(elsewhere,)))
+    assert of(judged, "mems_wider_than_cpus") == []
