@@ -26,9 +26,9 @@ def settled(world: World) -> World:
 @pytest.mark.parametrize("question", list(questions()), ids=str)
 def test_a_question_has_an_answer(question: Question, settled: World) -> None:
     now = time.time()
-    if question.instant:
-        assert settled.ask(question.expr), question.expr
+    if question.instant and settled.ask(question.expr):
         return
+    # An instant question may have nothing to answer now (GPUs whose state is unknown), but it must have had once.
     window = {"start": now - 7200, "end": now, "step": 60}
     answer = settled.prometheus.get("/api/v1/query_range", query=question.expr, **window)
     assert answer["status"] == "success", answer.get("error")

@@ -90,8 +90,9 @@ def host() -> LiveHost:
 
 
 def holding(*pids: int) -> Gpus:
-    """Drivers' lists that were read after these processes started."""
-    return proc_tree.gpus(*map(context, pids), at=None)
+    """Drivers' lists that were read after these processes started. No device node is this GPU's: other tests' processes
+    have those of a first GPU open."""
+    return proc_tree.gpus(*map(context, pids), at=None, minor=None)
 
 
 def seen(host: Host, *pids: int) -> Sample:
