@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from numa_exporter.formats import idlist
+from numa_exporter.model.amounts import size
 from numa_exporter.model.document import timestamp
 from numa_exporter.model.ids import JUDGED, Dimension, WorkloadKey
 from numa_exporter.model.placement import Machine, Rank, Workload
@@ -76,14 +77,9 @@ def _cut(cell: str) -> str:
     return f"{cell[:half]}…{cell[-half:]}"
 
 
-def gib(count: int | None) -> str:
+def _size(count: int | None) -> str:
     """Bytes as people say them."""
-    if count is None:
-        return NOTHING
-    for unit, scale in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale:
-            return f"{count / scale:.1f} {unit}"
-    return f"{count} B"
+    return NOTHING if count is None else size(count)
 
 
 def _head(report: Report, style: Style) -> Iterator[str]:
@@ -111,9 +107,9 @@ def _machine(report: Report, style: Style) -> Iterator[str]:
                 NOTHING if placed.socket is None else str(placed.socket),
                 placed.kind,
                 idlist.render(placed.node.cpus) or NOTHING,
-                gib(memory.total_bytes if memory else None),
-                gib(memory.free_bytes if memory else None),
-                gib(memory.reclaimable_bytes if memory else None),
+                _size(memory.total_bytes if memory else None),
+                _size(memory.free_bytes if memory else None),
+                _size(memory.reclaimable_bytes if memory else None),
             )
         )
     yield from columns(("NODE", "SOCKET", "KIND", "CPUS", "MEMORY", "FREE", "CACHE"), rows, style)
@@ -198,7 +194,8 @@ def _findings(report: Report, style: Style) -> Iterator[str]:
 def _finding(finding: Finding, style: Style) -> Iterator[str]:
     mark = f"{style.warning}▲ {finding.code}{style.end}" if finding.level == "warning" else f"  {finding.code}"
     if finding.suppressed:
-        mark = f"  {finding.code} (suppressed: {finding.suppressed})"
+        meant = finding.suppressed
+        mark = f"  {finding.code} (suppressed{f' until {meant.until}' if meant.until else ''}: {meant.reason})"
     yield mark
     yield from _wrapped(finding.sentence)
     for evidence in finding.evidence[:3]:

@@ -14,7 +14,7 @@ from numa_exporter.findings.policies import policy_of
 from numa_exporter.findings.remote import PRIVATE, bytes_on, cpu_seconds_on
 from numa_exporter.model.ids import NodeSet, WorkloadKey
 from numa_exporter.model.placement import Machine, Placement, Workload
-from numa_exporter.model.report import Finding
+from numa_exporter.model.report import Finding, Suppression
 
 THERE = 0.80
 """A workload is where it is expected with this share of its CPU time or bytes."""
@@ -50,7 +50,7 @@ def suppressed(findings: Iterable[Finding], placement: Placement, intents: Seque
         covering = [intent for intent in intents if _covers(intent, finding, placement)]
         valid = [intent for intent in covering if intent.until is None or placement.taken_at < intent.until]
         if valid:
-            yield replace(finding, suppressed=_reason(valid[0]))
+            yield replace(finding, suppressed=Suppression(reason=valid[0].reason, until=_last_day(valid[0])))
         elif covering:
             expired = f"The exception for it ({covering[0].reason}) ended with {_last_day(covering[0])}."
             yield replace(finding, remedy_note="\n".join(filter(None, (finding.remedy_note, expired))))
@@ -98,9 +98,5 @@ def _mostly(amounts: Mapping[int, float], home: NodeSet) -> bool:
     return sum(amounts.get(node, 0.0) for node in home) >= THERE * sum(amounts.values())
 
 
-def _reason(intent: Intent) -> str:
-    return intent.reason if intent.until is None else f"{intent.reason} (until {_last_day(intent)})"
-
-
-def _last_day(intent: Intent) -> str:
-    return "" if intent.until is None else datetime.fromtimestamp(intent.until - 1, UTC).strftime("%Y-%m-%d")
+def _last_day(intent: Intent) -> str | None:
+    return None if intent.until is None else datetime.fromtimestamp(intent.until - 1, UTC).strftime("%Y-%m-%d")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from numa_exporter.formats import idlist
+from numa_exporter.model.amounts import size as size
 from numa_exporter.model.ids import CpuSet, NodeSet
 from numa_exporter.model.placement import Machine, PlacedGpu, Rank, Workload
 
@@ -36,14 +37,6 @@ def nodes(ids: Iterable[int]) -> str:
 def share(ratio: float) -> str:
     """0.273 is 27 %."""
     return f"{ratio * 100:.0f} %"
-
-
-def size(count: float) -> str:
-    """Bytes: 3.1 GiB, 640 MiB."""
-    for unit, scale in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale:
-            return f"{count / scale:.1f} {unit}" if count < 100 * scale else f"{count / scale:.0f} {unit}"
-    return f"{count:.0f} B"
 
 
 def span(seconds: float) -> str:

@@ -254,7 +254,9 @@ def _finding(finding: Finding) -> Json:
         "evidence": [{"path": evidence.path, "line": evidence.line} for evidence in finding.evidence],
         "remedy": finding.remedy,
         "remedy_note": finding.remedy_note,
-        "suppressed": finding.suppressed,
+        "suppressed": (
+            {"reason": finding.suppressed.reason, "until": finding.suppressed.until} if finding.suppressed else None
+        ),
     }
 
 

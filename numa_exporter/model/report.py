@@ -36,12 +36,20 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Suppression:
+    """A deliberate exception: why, and its last day (RFC 3339 full-date, UTC); None = for ever."""
+
+    reason: str
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One judged fact. ``value`` and ``limit`` are in base units, ``since`` is wall-clock seconds.
 
     ``remedy`` is what to type: commands, YAML, a drop-in, each a block of its own, the best first, an empty line
     between two; a comment in a block says where it belongs. ``remedy_note``: what that needs and may bring, by line.
-    ``suppressed`` holds the reason of an intent that covers it; a suppressed finding is shown, never dropped.
+    ``suppressed``: the intent that covers it; a suppressed finding is shown, never dropped.
     """
 
     code: str
@@ -56,7 +64,7 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     remedy: str | None = None
     remedy_note: str | None = None
-    suppressed: str | None = None
+    suppressed: Suppression | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,10 @@ class Rank:
     misalignment: Mapping[str, float]
     misaligned: frozenset[str]
     not_judged: Mapping[str, str]
+    unjudged: str | None
+    """Why no verdict may be given, whatever the figures."""
+    low_confidence: str | None
+    """Why a verdict is to be doubted."""
 
     @classmethod
     def read(cls, record: Record) -> "Rank":
@@ -40,6 +44,8 @@ class Rank:
             misalignment=fields.numbers(record, "misalignment"),
             misaligned=frozenset(name for name in verdicts if fields.flag(verdicts, name)),
             not_judged={name: why for name in reasons if (why := fields.text(reasons, name))},
+            unjudged=fields.text(record, "unjudged"),
+            low_confidence=fields.text(record, "low_confidence"),
         )
 
 
@@ -92,6 +98,11 @@ class Suppression:
     reason: str | None
     until: str | None
 
+    @classmethod
+    def read(cls, finding: Record) -> "Suppression | None":
+        record = fields.record(finding, "suppressed")
+        return cls(reason=fields.text(record, "reason"), until=fields.text(record, "until")) if record else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -127,8 +138,18 @@ class Finding:
             evidence=tuple((fields.text(x, "path") or "", fields.text(x, "line") or "") for x in lines),
             remedy=fields.text(record, "remedy"),
             remedy_note=fields.text(record, "remedy_note"),
-            suppressed=_suppression(record),
+            suppressed=Suppression.read(record),
         )
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """What to type: commands or YAML, the best first."""
+        return tuple(form for form in (self.remedy or "").split("\n\n") if form)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What that needs and may bring, sentence by sentence."""
+        return tuple(line for line in (self.remedy_note or "").split("\n") if line)
 
     @property
     def live_warning(self) -> bool:
@@ -192,10 +213,3 @@ class Document:
     def is_down(self, *names: str) -> bool:
         """Whether one of these sources is known to fail."""
         return any(source.name in names and source.up is False for source in self.sources)
-
-
-def _suppression(record: Record) -> Suppression | None:
-    value = record.get("suppressed")
-    if isinstance(value, Mapping):
-        return Suppression(reason=fields.text(value, "reason"), until=fields.text(value, "until"))
-    return Suppression(reason=value if isinstance(value, str) else None, until=None) if value else None

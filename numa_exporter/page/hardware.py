@@ -1,6 +1,6 @@
 """The machine as the report document describes it (its `machine` and `gpus`)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from numa_exporter.page import fields
@@ -82,13 +82,18 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Nodes by id, GPUs in the document's order, devices, and which NIC shares a PCIe switch with which GPU."""
+    """Nodes by id, GPUs in the document's order, devices, and which NIC shares a PCIe switch with which GPU.
+
+    Without `gpus_known` an empty `gpus` is unknown, not none. `sockets_unknown`: why sockets cannot be told.
+    """
 
     nodes: Mapping[int, Node]
     utilization: Mapping[int, float]
     gpus: tuple[Gpu, ...]
     devices: tuple[Device, ...]
     nics: Mapping[str, str]
+    gpus_known: bool
+    sockets_unknown: str | None
 
     @classmethod
     def read(cls, document: Record) -> "Machine":
@@ -106,6 +111,8 @@ class Machine:
             gpus=gpus,
             devices=devices,
             nics=_nics(machine, gpus, devices),
+            gpus_known=isinstance(document.get("gpus"), Sequence),
+            sockets_unknown=fields.text(machine, "sockets_unknown"),
         )
 
     @property

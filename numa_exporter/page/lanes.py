@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from numa_exporter.page.document import Document, Rank
 from numa_exporter.page.locality import Locality, locality, memory_home
-from numa_exporter.page.words import gibibytes
+from numa_exporter.page.words import NBSP, memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +62,11 @@ class Lane:
 
     @property
     def remote_amount(self) -> str:
-        """ "18.7 GiB", or "0.59 core" for CPU time."""
+        """ "18.7 GiB", or "0.59 cores" for CPU time."""
         total = sum(self.amounts[node] for node in self.remote_nodes)
         if self.dimension.backings:
-            return gibibytes(total)
-        return f"{total / self.window_seconds:.2f}\u00a0core"
+            return memory(total)
+        return f"{total / self.window_seconds:.2f}{NBSP}cores"
 
 
 def read_lanes(document: Document, rank: Rank, against: frozenset[str]) -> tuple[Lane, ...]:
@@ -104,7 +104,7 @@ def _sum_by_node(mapped: Mapping[str, Mapping[int, float]], backings: tuple[str,
 
 def _why_not_judged(document: Document, rank: Rank, dimension: Dimension) -> str | None:
     """The agent's reason; where a ratio is missing without one, what the contract says about such a home."""
-    reason = rank.not_judged.get(dimension.key) or rank.not_judged.get("*")
+    reason = rank.not_judged.get(dimension.key) or rank.not_judged.get("*") or rank.unjudged
     machine = document.machine
     if reason is not None:
         return reason

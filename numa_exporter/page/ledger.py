@@ -42,11 +42,16 @@ class Row:
         return tuple(lane for lane in self.lanes if lane.against)
 
     @property
+    def doubted(self) -> str | None:
+        """Why what is said of the rank is to be doubted; None where no verdict is given anyway."""
+        return None if self.rank.unjudged else self.rank.low_confidence
+
+    @property
     def doubt(self) -> str | None:
         """Why the rank is not fully judged; None for a judged one and for one that has a verdict anyway."""
         if self.against:
             return None
-        return next((lane.not_judged for lane in self.lanes if lane.not_judged), None)
+        return self.rank.unjudged or next((lane.not_judged for lane in self.lanes if lane.not_judged), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

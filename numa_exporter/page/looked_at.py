@@ -31,12 +31,22 @@ def draw_machine_findings(ledger: Ledger) -> Markup:
 
 def draw_sources(document: Document) -> Markup:
     """Every source with its health, then the limits."""
-    limits = ", ".join(f"{name} {limit:.10g}" for name, limit in document.thresholds.items())
     return tag(
         "section",
         tag("h2", "What was looked at"),
         tag("ul", (_source(source) for source in document.sources), class_="sources", role="list"),
-        tag("p", f"Limits in force: {limits}. " if limits else None, MEANING, class_="quiet"),
+        tag("p", MEANING, class_="quiet"),
+        _limits(document),
+    )
+
+
+def _limits(document: Document) -> Markup:
+    """Folded: whoever asks why a verdict was given opens it, nobody else needs forty numbers."""
+    if not document.thresholds:
+        return NOTHING
+    limits = (tag("li", f"{name} {limit:.10g}") for name, limit in document.thresholds.items())
+    return tag(
+        "details", tag("summary", "Limits in force"), tag("ul", limits, class_="sources", role="list"), id="limits"
     )
 
 

@@ -11,6 +11,12 @@ from numa_exporter.page.rows import TRIANGLE
 from numa_exporter.page.words import GIB, NBSP, decimal, id_list, percent, plural
 
 MEMORY_BAR = 10  # px
+SOCKETS_UNKNOWN = {
+    "no_cpus": "no node has CPUs",
+    "package_missing": "a CPU has no package id",
+    "package_per_cpu": "every CPU claims a package of its own, as in many virtual machines",
+    "node_spans_packages": "one node spans several packages (NPS0)",
+}
 
 
 def draw(ledger: Ledger) -> Markup:
@@ -50,7 +56,9 @@ def draw_strip(ledger: Ledger) -> Markup:
 def _frames(ledger: Ledger) -> Markup:
     machine, columns = ledger.document.machine, ledger.columns
     if not machine.sockets:
-        words = "this machine does not say which nodes share a package"
+        words = SOCKETS_UNKNOWN.get(
+            machine.sockets_unknown or "", "this machine does not say which nodes share a package"
+        )
         return tag("div", tag("b", "sockets unknown"), " ", tag("span", words), class_="frame all")
     return join(
         (_frame(socket, width, machine.utilization) for socket, width in columns.sockets),

@@ -8,6 +8,8 @@ from numa_exporter.page.markup import NOTHING, Markup, hidden_text, join, tag
 from numa_exporter.page.rows import TRIANGLE
 from numa_exporter.page.words import NBSP, clock
 
+ORDER = " The best first; kubelet and pod spec belong together."
+
 
 def draw(findings: Iterable[Finding], scope: str, taken_at: str | None) -> Markup:
     """All findings about `scope` (a workload's anchor, or "machine"); nothing where there are none."""
@@ -77,18 +79,26 @@ def _suppressed(group: Sequence[Finding]) -> Markup:
 
 
 def _remedies(groups: Iterable[Sequence[Finding]], scope: str) -> Markup:
-    notes: dict[str, str | None] = {}
-    for finding in (finding for group in groups for finding in group):
-        if finding.remedy and finding.suppressed is None:
-            notes[finding.remedy] = notes.get(finding.remedy) or finding.remedy_note
-    if not notes:
+    """Each form once with the codes that it answers, in the order of the findings; then what they need, once."""
+    forms: dict[str, dict[str, None]] = {}
+    needs: dict[str, None] = {}
+    for finding in (finding for group in groups for finding in group if finding.suppressed is None):
+        for form in finding.forms:
+            forms.setdefault(form, {})[finding.code] = None
+        needs |= dict.fromkeys(finding.needs)
+    if not forms and not needs:
         return NOTHING
-    commands = (
-        (
-            tag("p", "What to type", class_="to-type"),
-            tag("pre", command),
-            tag("p", note, class_="quiet") if note else None,
-        )
-        for command, note in notes.items()
+    order = tag("span", ORDER, class_="quiet") if len(forms) > 1 else None
+    return tag(
+        "div",
+        tag("p", tag("b", "What to type" if forms else "What to do"), order),
+        (_form(form, codes) for form, codes in forms.items()),
+        tag("ul", (tag("li", need) for need in needs), class_="quiet") if needs else None,
+        id=fix_anchor(scope),
+        class_="to-type",
+        tabindex=-1,
     )
-    return tag("div", commands, id=fix_anchor(scope), tabindex=-1)
+
+
+def _form(form: str, codes: Iterable[str]) -> Markup:
+    return join(tag("p", "for ", ", ".join(codes), class_="answers"), tag("pre", form))

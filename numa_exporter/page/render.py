@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from numa_exporter.page import looked_at, machine, verdict, workloads
 from numa_exporter.page.document import Document
+from numa_exporter.page.hardware import Machine
 from numa_exporter.page.ledger import Ledger, build
 from numa_exporter.page.markup import NOTHING, Markup, join, tag
 from numa_exporter.page.policy import content_security_policy
@@ -121,14 +122,20 @@ def _banner(document: Document) -> Markup:
 
 def _facts(document: Document) -> str:
     hardware = document.machine
-    models = ", ".join(sorted({gpu.model for gpu in hardware.gpus if gpu.model})) or "GPU"
     facts = (
         plural(len(hardware.sockets), "socket") if hardware.sockets else "sockets unknown",
         plural(len(hardware.nodes), "NUMA node"),
-        f"{len(hardware.gpus)} × {models}" if hardware.gpus else "no GPU",
+        _gpus(hardware),
         f"kernel {document.kernel}" if document.kernel else "kernel unknown",
     )
     return " · ".join(facts)
+
+
+def _gpus(hardware: Machine) -> str:
+    models = ", ".join(sorted({gpu.model for gpu in hardware.gpus if gpu.model})) or "GPU"
+    if hardware.gpus:
+        return f"{len(hardware.gpus)} × {models}"
+    return "no GPU" if hardware.gpus_known else "GPUs unknown"
 
 
 def _main(ledger: Ledger) -> Markup:

@@ -21,7 +21,7 @@ def draw(row: Row, columns: Columns) -> Markup:
         for position, track in enumerate(columns.tracks)
     )
     mark = (" ", TRIANGLE) if row.against else None
-    label = (tag("b", row.name, mark), tag("span", home_words(row)))
+    label = (tag("b", row.name, mark), tag("span", home_words(row)), tag("span", "doubtful") if row.doubted else None)
     return tag(
         "li",
         hidden_text(sentence(row)),

@@ -15,7 +15,8 @@ def home_words(row: Row) -> str:
 
 def sentence(row: Row) -> str:
     """ "GPU 6, home node 1. CPU time: 92 % on node 1, 8 % on node 0. memory: …; against the grain."."""
-    return " ".join([f"{row.name}, {home_words(row)}.", *(_lane(lane) for lane in row.lanes)])
+    doubt = [f"Low confidence: {row.doubted}."] if row.doubted else []
+    return " ".join([f"{row.name}, {home_words(row)}.", *(_lane(lane) for lane in row.lanes), *doubt])
 
 
 def _lane(lane: Lane) -> str:

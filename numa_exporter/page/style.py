@@ -51,7 +51,7 @@ MACHINE = """
 .key li{display:flex;align-items:center;gap:6px}
 .home-swatch{width:26px;height:14px;background:var(--home);border:1px solid var(--edge)}
 .head{display:grid;grid-template-columns:var(--columns)}
-.machine{margin:0 136px 0 174px}
+.machine{margin:0 156px 0 174px}
 .frame{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 8px;padding:4px 8px;color:var(--muted);
  border:1px solid var(--edge);border-bottom:0}
 .frame b{color:var(--ink)}
@@ -77,7 +77,7 @@ MACHINE = """
 """
 
 LEDGER = """
-.row{display:grid;grid-template-columns:112px 62px var(--columns) 136px;position:relative}
+.row{display:grid;grid-template-columns:112px 62px var(--columns) 156px;position:relative}
 .strip{position:sticky;top:0;z-index:1;margin-top:14px;background:var(--ground);color:var(--muted);font-size:.75rem}
 .strip .row{padding:3px 0;border-bottom:1px solid var(--edge)}
 .strip .cell{padding:0 2px}
@@ -131,8 +131,9 @@ WORDS = """
 .finding.warning{color:inherit}
 .warning>p{font-weight:600}
 .suppressed{padding-left:8px;border-left:3px double var(--edge)}
-.to-type{font-size:.75rem;font-weight:650;color:var(--muted)}
-pre+.to-type,.quiet+.to-type{margin-top:8px}
+.to-type .quiet{font-weight:400}
+.answers{margin-top:6px;font-size:.75rem;color:var(--muted);overflow-wrap:anywhere}
+.doubts{padding:4px 14px 0}
 pre{padding:6px 8px;border-left:3px solid var(--edge);background:var(--command);color:var(--ink);
  white-space:pre-wrap;overflow-wrap:anywhere;user-select:all}
 dt{margin-top:4px;color:var(--muted);overflow-wrap:anywhere}
@@ -158,7 +159,7 @@ SMALLER = """
 body{padding:0 12px 32px}
 .banner{margin:-12px -12px 8px;padding:8px 12px}
 h1{font-size:1.375rem}
-.row{grid-template-columns:58px var(--columns) 114px}
+.row{grid-template-columns:58px var(--columns) 126px}
 .who{grid-column:1/-1;display:flex;gap:8px;align-items:baseline}
 .strip .who{display:none}
 .lane-names{padding-right:4px}

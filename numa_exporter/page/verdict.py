@@ -69,7 +69,8 @@ def _all_well(ranks: int, doubtful: int, excused: int) -> str:
 def _nothing_runs(document: Document) -> str:
     """Nothing is claimed that a source which is down would have had to see."""
     if not document.machine.gpus:
-        blind = not document.machine.nodes or document.is_down("topology", "gpus", "nvml")
+        known = document.machine.nodes and document.machine.gpus_known
+        blind = not known or document.is_down("topology", "gpus", "nvml")
         return "Could not tell which GPUs are here" if blind else "This machine has no GPU"
     blind = document.is_down("nvml", "gpus", "processes")
     return "Could not tell which process holds a GPU" if blind else "No process holds a GPU here now"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from numa_exporter.formats import idlist
+from numa_exporter.model import amounts
 
 GIB = 1 << 30
 NBSP = "\u00a0"
@@ -13,9 +14,9 @@ def percent(ratio: float) -> str:
     return f"<1{NBSP}%" if 0 < ratio < 0.01 else f"{ratio * 100:.0f}{NBSP}%"
 
 
-def gibibytes(size: float) -> str:
-    """Bytes as GiB: one decimal below 100 GiB, none from there on."""
-    return f"{size / GIB:,.{1 if size < 100 * GIB else 0}f}{NBSP}GiB"
+def memory(count: float) -> str:
+    """Bytes by the rule of all texts: 18.7 GiB, 536 MiB."""
+    return amounts.size(count, NBSP)
 
 
 def decimal(value: float) -> str:

@@ -65,9 +65,11 @@ def _heading(entry: Entry, *, with_cpus: bool) -> Markup:
 def _body(ledger: Ledger, entry: Entry) -> Markup:
     ranks = (rows.draw(row, ledger.columns) for row in entry.rows)
     helpers = (rows.draw_helper(helper) for helper in entry.workload.helpers)
+    doubts = (tag("li", tag("b", row.name), f": low confidence, {row.doubted}.") for row in entry.rows if row.doubted)
     has_rows = entry.rows or entry.workload.helpers
     return tag(
         "div",
         tag("ul", ranks, helpers, class_="rows", role="list") if has_rows else None,
+        tag("ul", doubts, class_="quiet doubts", role="list") if any(row.doubted for row in entry.rows) else None,
         notes.draw(entry.findings, entry.anchor, ledger.document.taken_at),
     )

@@ -9,7 +9,7 @@ from numa_exporter.agent.pipeline import Pipeline
 from numa_exporter.agent.transitions import Transitions
 from numa_exporter.model.health import Failure, SourceHealth
 from numa_exporter.model.processes import Sampling
-from numa_exporter.model.report import Finding, Report, Subject
+from numa_exporter.model.report import Finding, Report, Subject, Suppression
 from numa_exporter.model.thresholds import Settings
 from tests.fakehost import fake_host
 
@@ -58,7 +58,7 @@ def test_a_finding_is_spoken_of_when_it_comes_and_goes(report: Report, caplog: p
     with caplog.at_level(logging.INFO):
         for findings in ((found,), (found,), (), ()):
             transitions.note(replace(report, findings=findings))
-        transitions.note(replace(report, findings=(replace(found, suppressed="known"),)))
+        transitions.note(replace(report, findings=(replace(found, suppressed=Suppression(reason="known")),)))
     assert [(one.levelname, one.getMessage(), getattr(one, "numa_node", None)) for one in caplog.records] == [
         ("WARNING", "Node 1 is full.", 1),
         ("INFO", "finding cleared", 1),

@@ -6,27 +6,35 @@ With SCREENSHOTS=DIRECTORY each page is also written there as a picture, to be l
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import pytest
 
 from numa_exporter.page import render
+from tests.browser.demo import NAMES as DEMOS
+from tests.browser.demo import demo
 from tests.browser.site import Site
-from tests.page.reports import NAMES, Json, everything, report, stored
+from tests.page.reports import NAMES, Json, everything, rank, report, stored, workload
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.real
 
-MACHINES: dict[str, Json] = {
-    **{name: stored(name) for name in NAMES},
-    "everything": everything(),
-    "no-gpu": report(gpus=[]),
-    "empty": {},
+MACHINES: dict[str, Callable[[], Json]] = {
+    **{name: partial(stored, name) for name in NAMES},
+    **{f"demo-{name}": partial(demo, name) for name in DEMOS},
+    "everything": everything,
+    "no-gpu": lambda: report(gpus=[]),
+    "gpus-unknown": lambda: report(gpus=None),
+    "doubtful": lambda: report(
+        workload("a", rank(0, [0], low_confidence="known by open files only"), rank(1, [1], unjudged="sockets unknown"))
+    ),
+    "empty": dict,
 }
 WIDTHS = (320, 420, 768, 1366, 1920)
 AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -60,7 +68,7 @@ def visit(browser: Browser, url: str, width: int, **options: str) -> Iterator[tu
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_quiet_and_within_every_window(browser: Browser, site: Site, name: str) -> None:
-    with visit(browser, site.put(name, render(MACHINES[name])), WIDTHS[0]) as (page, complaints):
+    with visit(browser, site.put(name, render(MACHINES[name]())), WIDTHS[0]) as (page, complaints):
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": FOLD})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -72,7 +80,7 @@ def test_quiet_and_within_every_window(browser: Browser, site: Site, name: str) 
 @pytest.mark.parametrize("width", [420, 1366])
 @pytest.mark.parametrize("name", MACHINES)
 def test_accessible_in_both_themes(browser: Browser, site: Site, name: str, width: int) -> None:
-    with visit(browser, site.put(name, render(MACHINES[name])), width) as (page, _):
+    with visit(browser, site.put(name, render(MACHINES[name]())), width) as (page, _):
         page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text())
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)

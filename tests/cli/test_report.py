@@ -10,10 +10,10 @@ import pytest
 from numa_exporter.bundle.archive import pack
 from numa_exporter.cli.main import main
 from numa_exporter.cli.report import _only, status
-from numa_exporter.cli.report_text import Style, columns, gib, harmless, render
+from numa_exporter.cli.report_text import Style, columns, harmless, render
 from numa_exporter.cli.summary import one_line
 from numa_exporter.model.health import Failure, SourceHealth
-from numa_exporter.model.report import Report
+from numa_exporter.model.report import Report, Suppression
 from tests.agent.tree import NODE1_MEMINFO, files, plant
 from tests.builders import GIB, container, sample, single_node, task, two_socket
 from tests.fakehost import fake_host
@@ -61,8 +61,11 @@ class TestStatus:
 
     def test_what_is_meant_to_be_so_is_nothing(self) -> None:
         made = watched(FAR)
-        meant = tuple(replace(finding, suppressed="known") for finding in made.findings)
+        meant = tuple(
+            replace(finding, suppressed=Suppression(reason="known", until="2026-02-01")) for finding in made.findings
+        )
         assert status(replace(made, findings=meant), "info") == 0
+        assert "(suppressed until 2026-02-01: known)" in render(replace(made, findings=meant), Style())
 
     @pytest.mark.parametrize("missing", ["topology", "gpus"])
     def test_a_machine_or_gpus_that_could_not_be_read(self, missing: str) -> None:
@@ -121,10 +124,6 @@ class TestText:
 
     def test_columns_are_aligned(self) -> None:
         assert list(columns(("A", "LONG"), [("xxx", "y")], Style())) == ["A    LONG", "xxx  y"]
-
-    @pytest.mark.parametrize(("count", "text"), [(None, "-"), (5, "5 B"), (1 << 20, "1.0 MiB"), (3 << 39, "1.5 TiB")])
-    def test_bytes_as_people_say_them(self, count: int | None, text: str) -> None:
-        assert gib(count) == text
 
 
 def test_only_the_workload_of_a_process() -> None:

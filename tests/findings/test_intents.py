@@ -4,6 +4,7 @@ import pytest
 
 from numa_exporter.findings.intents import Intent
 from numa_exporter.model.ids import WorkloadKey
+from numa_exporter.model.report import Suppression
 from tests.builders import GIB, NOON, sample, task, two_socket
 from tests.findings.machines import CASES, cgroup
 from tests.findings.watch import Script, last, of, under
@@ -15,7 +16,7 @@ ELSEWHERE = frozenset({1})
 def test_a_code_is_suppressed_with_its_reason() -> None:
     intent = Intent(reason="known", unit="vllm*", codes=frozenset({"memory_remote"}), until=NOON + DAY)
     (found,) = of(last(CASES["memory_remote"].fires, intents=(intent,)), "memory_remote")
-    assert found.suppressed == "known (until 2026-02-01)"
+    assert found.suppressed == Suppression(reason="known", until="2026-02-01")
     assert found.level == "warning"
 
 
@@ -61,7 +62,7 @@ def test_a_workload_that_is_where_it_is_expected() -> None:
     judged = last(there, intents=(Intent(reason="its NIC is there", home=ELSEWHERE),))  # type: ignore[arg-type]
     warnings = {finding.code: finding.suppressed for finding in judged.findings if finding.level == "warning"}
     expected = ("memory_remote", "cpu_remote", "cpuset_off_home", "policy_off_home")
-    assert warnings == dict.fromkeys(expected, "its NIC is there")
+    assert warnings == dict.fromkeys(expected, Suppression(reason="its NIC is there"))
 
 
 def test_a_workload_that_is_only_half_there() -> None:
@@ -73,7 +74,7 @@ def test_only_an_intent_without_selector_is_about_the_machine() -> None:
     balancing: Script = CASES["numa_balancing_on"].fires
     codes = frozenset({"numa_balancing_on"})
     for intent, reason in (
-        (Intent(reason="meant", codes=codes), "meant"),
+        (Intent(reason="meant", codes=codes), Suppression(reason="meant")),
         (Intent(reason="x", unit="*", codes=codes), None),
     ):
         (found,) = of(last(balancing, 0, intents=(intent,)), "numa_balancing_on")

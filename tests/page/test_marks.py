@@ -67,7 +67,7 @@ def test_less_than_a_twentieth_crosses_without_an_arrow() -> None:
 
 def test_numbers_are_the_published_ratio_and_the_remote_amount() -> None:
     row, _ = row_of(stored("two-socket"), "GPU 6")
-    assert numbers(row) == [("span", "8 % · 0.07 core"), ("b", "50 % · 18.7 GiB"), ("b", "80 % · 5.1 GiB")]
+    assert numbers(row) == [("span", "8 % · 0.07 cores"), ("b", "50 % · 18.7 GiB"), ("b", "80 % · 5.1 GiB")]
 
 
 def test_the_ratio_is_never_recomputed() -> None:
@@ -80,7 +80,7 @@ def test_the_ratio_is_never_recomputed() -> None:
 def test_cores_are_over_the_window_that_the_rank_tells() -> None:
     moved = {"cpu_seconds": {"0": 5, "1": 5}, "misalignment": {"cpu_time": 0.5}, "cpu_window_seconds": 10}
     row, _ = row_of(report(workload("a", rank(0, [0], **moved))), "GPU 0")
-    assert numbers(row)[0] == ("span", "50 % · 0.50 core")
+    assert numbers(row)[0] == ("span", "50 % · 0.50 cores")
 
 
 def test_a_sliver_stays_visible() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from numa_exporter.page.words import clock, decimal, gibibytes, id_list, on_nodes, percent, plural
+from numa_exporter.page.words import clock, decimal, id_list, memory, on_nodes, percent, plural
 
 
 @pytest.mark.parametrize(
@@ -11,9 +11,13 @@ def test_percent_never_rounds_something_to_nothing(ratio: float, said: str) -> N
     assert percent(ratio) == said
 
 
-def test_sizes_keep_one_decimal_below_100_gib() -> None:
-    assert gibibytes(18.7 * (1 << 30)) == "18.7\u00a0GiB"
-    assert gibibytes(1007.5 * (1 << 30)) == "1,008\u00a0GiB"
+def test_sizes_are_in_the_largest_unit_of_which_there_is_one() -> None:
+    assert memory(18.7 * (1 << 30)) == "18.7\u00a0GiB"
+    assert memory(0.5 * (1 << 30)) == "512\u00a0MiB"
+    assert memory(360.4 * (1 << 30)) == "360\u00a0GiB"
+    assert memory(99.96 * (1 << 20)) == "100\u00a0MiB"
+    assert memory(1.5 * (1 << 40)) == "1.5\u00a0TiB"
+    assert memory(5) == "5\u00a0B"
 
 
 @pytest.mark.parametrize(
