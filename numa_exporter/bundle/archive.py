@@ -11,12 +11,12 @@ import gzip
 import hashlib
 import io
 import json
-import math
 import tarfile
 import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from numa_exporter.bundle import doors
 from numa_exporter.bundle.members import BundleError, answer_of, line_of, member_of
 from numa_exporter.model.recording import Answer, Frame, Json, Question, Recording
 
@@ -114,9 +114,14 @@ def _manifest(members: Mapping[str, bytes], path: str) -> dict[str, Any]:
         known = manifest["schema"]
         hashes = {str(name): str(told) for name, told in manifest["sha256"].items()}
         for stamp in manifest["frames"]:
-            if not (math.isfinite(stamp["taken_at"]) and math.isfinite(stamp["monotonic"])):
-                raise ValueError("a frame's time is no number")
-        manifest["nodename"], manifest["simulated"], manifest["exporter"], manifest["settings"].items()
+            if not (doors.wall(stamp["taken_at"]) and doors.finite(stamp["monotonic"])):
+                raise ValueError("a frame's time is none")
+        if not all(doors.text(manifest[name]) for name in ("nodename", "exporter")):
+            raise ValueError("nodename and exporter are text")
+        for name, value in manifest["settings"].items():
+            if not (value is None or doors.finite(value) or doors.text(value)):
+                raise ValueError(f"the setting {name!r} is no number and no text")
+        manifest["simulated"]
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         said = " ".join(str(error).split())
         raise BundleError(f"{path}: manifest.json: missing or not what a bundle's manifest is ({said})") from error

@@ -9,7 +9,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from numa_exporter.model.recording import Answer, Question, Refusal
+from numa_exporter.bundle import doors
+from numa_exporter.model.recording import Answer, Json, Question, Refusal
 
 # Member names are made of these alone: whatever a path holds, an archive's names stay harmless.
 _PROCESS = re.compile(r"/proc/([0-9]+)/")
@@ -56,9 +57,13 @@ def answer_of(told: Mapping[str, object]) -> tuple[Question, Answer]:
     """The question and answer of a line; KeyError, TypeError or ValueError where it is not one."""
     question = (str(told["door"]), str(told["key"]))
     if "refused" in told:
-        return question, Refusal(word=str(told["refused"]), detail=str(told.get("detail", "")))
-    if "text" in told:
-        return question, str(told["text"]).encode("utf-8")
-    if "base64" in told:
+        word, detail = str(told["refused"]), str(told.get("detail", ""))
+        doors.check_refusal(word, detail)
+        return question, Refusal(word=word, detail=detail)
+    if question[0] in doors.OF_BYTES:
+        if "text" in told:
+            return question, str(told["text"]).encode("utf-8")
         return question, base64.b64decode(str(told["base64"]), validate=True)
-    return question, told["json"]  # type: ignore[return-value]
+    answer: Json = told["json"]  # type: ignore[assignment]
+    doors.check(question, answer)
+    return question, answer

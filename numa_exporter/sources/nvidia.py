@@ -11,6 +11,8 @@ from numa_exporter.model.recording import Json
 from numa_exporter.sources.look import Look
 
 DRIVER = "/proc/driver/nvidia"
+MOST = 256
+"""GPUs of a machine, instances of a GPU. 32 and 7 are the most that there are; whoever says more was not asked."""
 
 # In this order: an MPS client can be in two lists, and the MPS server is in the first.
 _LISTS: tuple[tuple[ContextKind, str], ...] = (
@@ -42,7 +44,7 @@ def memory_node(look: Look, address: PciAddress) -> int | None:
 
 def nvml_gpus(look: Look, count: int) -> Iterator[tuple[PciAddress, Gpu]]:
     """What NVML says of each GPU that answers, by its address; ``function`` and ``memory_node`` are left open."""
-    for index in range(count):
+    for index in range(min(count, MOST)):
         address = _address(look.nvml("DeviceGetPciInfo", index))
         uuid = _text(look.nvml("DeviceGetUUID", index))
         if address is not None and uuid is not None:
@@ -74,7 +76,7 @@ def nvml_gpu(look: Look, index: int, uuid: str) -> Gpu:
 
 def _mig_instances(look: Look, index: int) -> Iterator[tuple[int, MigInstance]]:
     """By MIG index; indices have holes."""
-    for mig in range(_number(look.nvml("DeviceGetMaxMigDeviceCount", index)) or 0):
+    for mig in range(min(_number(look.nvml("DeviceGetMaxMigDeviceCount", index)) or 0, MOST)):
         uuid = _text(look.nvml("DeviceGetUUID", index, mig))
         instance = _number(look.nvml("DeviceGetGpuInstanceId", index, mig)) if uuid else None
         if instance is not None:

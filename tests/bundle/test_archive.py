@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import tarfile
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from numa_exporter.bundle.archive import pack, unpack
 from numa_exporter.bundle.members import BundleError, member_of
-from numa_exporter.model.recording import Answer, Frame, Question, Recording, Refusal
+from numa_exporter.model.recording import Answer, Frame, Json, Question, Recording, Refusal
 
+MEMBER = "frames/0/proc/42.jsonl"
 FRAME = Frame(
     taken_at=1.0,
     monotonic=2.0,
@@ -46,16 +48,32 @@ def test_the_same_recording_gives_the_same_bytes() -> None:
 
 
 _KEY = st.text(st.characters(codec="utf-8"), max_size=40).map(lambda text: "/" + text)
-_ANSWER = st.one_of(
-    st.binary(max_size=200),
-    st.builds(Refusal, word=st.sampled_from(["absent", "denied", "gone"]), detail=st.text(max_size=20)),
-    st.none(),
-    st.integers(-(2**63), 2**63),
-    st.lists(st.text(max_size=10), max_size=4),
+_TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+_REFUSAL = st.builds(Refusal, word=st.sampled_from(["absent", "denied", "gone", "stuck", "garbled"]), detail=_TEXT)
+_COUNT = st.integers(0, 2**64 - 1)
+_ANSWERS: dict[str, st.SearchStrategy[Answer]] = {
+    "file": st.binary(max_size=200),
+    "kubelet": st.binary(max_size=200),
+    "list": st.lists(st.text(max_size=10), max_size=4),
+    "device": st.none() | st.lists(_COUNT, min_size=2, max_size=2),
+    "nvml": st.recursive(
+        st.none() | st.booleans() | _COUNT | _TEXT,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXT, inner, max_size=3),
+        max_leaves=6,
+    ),
+    "cri": st.dictionaries(_TEXT, _TEXT, max_size=3),
+    "environ": st.none() | _TEXT,
+    "clock": st.tuples(st.floats(0, 1e11), st.floats(allow_nan=False, allow_infinity=False)).map(list),
+    "pages": st.lists(st.integers(-4095, 2**31), max_size=4),
+    "started": _COUNT,
+    "of a newer exporter": st.integers() | st.text(max_size=5),
+}
+_ASKED = st.sampled_from(sorted(_ANSWERS)).flatmap(
+    lambda door: st.tuples(st.tuples(st.just(door), _KEY), _ANSWERS[door] | _REFUSAL)
 )
 
 
-@given(st.dictionaries(st.tuples(st.sampled_from(["file", "list", "nvml", "clock"]), _KEY), _ANSWER, min_size=1))
+@given(st.lists(_ASKED, min_size=1, unique_by=lambda asked: asked[0]).map(dict))
 def test_any_answer_survives_the_archive(answers: dict[Question, Answer]) -> None:
     whole = recording(Frame(taken_at=0.0, monotonic=0.0, answers=answers))
     assert unpack(pack(whole, {}), "b") == whole
@@ -122,19 +140,69 @@ def test_a_manifest_that_somebody_made_up_is_refused_or_harmless(key: str, value
         assert str(refused).startswith("b.tar.gz: ") and "\n" not in str(refused)
 
 
-@pytest.mark.parametrize("line", [b"[]", b"3", b"{", b"null", b'{"door": "file", "key": "/x", "base64": "?"}'])
-def test_a_line_that_is_no_answer_is_named(line: bytes) -> None:
-    name = "frames/0/proc/42.jsonl"
+def with_line(line: bytes) -> bytes:
+    """The bundle with one member of that one line, as the manifest says too."""
     data = pack(recording(FRAME), {})
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
         member = tar.extractfile("manifest.json")
         assert member is not None
         manifest = json.loads(member.read())
-    manifest["sha256"][name] = hashlib.sha256(line).hexdigest()
-    changed = rewrite(data, {"manifest.json": json.dumps(manifest).encode(), name: line})
-    with pytest.raises(BundleError, match=rf"^b\.tar\.gz: {name}:1: not an answer") as refused:
-        unpack(changed, "b.tar.gz")
+    manifest["sha256"][MEMBER] = hashlib.sha256(line).hexdigest()
+    return rewrite(data, {"manifest.json": json.dumps(manifest).encode(), MEMBER: line})
+
+
+@pytest.mark.parametrize("line", [b"[]", b"3", b"{", b"null", b'{"door": "file", "key": "/x", "base64": "?"}'])
+def test_a_line_that_is_no_answer_is_named(line: bytes) -> None:
+    with pytest.raises(BundleError, match=rf"^b\.tar\.gz: {MEMBER}:1: not an answer") as refused:
+        unpack(with_line(line), "b.tar.gz")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("door", "key", "answer"),
+    [
+        ("file", "/proc/1/stat", ["1"]),
+        ("list", "/proc", "1 2"),
+        ("list", "/proc", [1]),
+        ("link", "/proc/1/exe", 7),
+        ("device", "/proc/1/fd/3", [195]),
+        ("device", "/proc/1/fd/3", [195, True]),
+        ("device", "hugetlbfs", [7]),
+        ("affinity", "/proc/1/affinity", "not hexadecimal"),
+        ("affinity", "/proc/1/affinity", 3),
+        ("pages", "/proc/1/move_pages 1", [0, "1"]),
+        ("pagemap", "/proc/1/pagemap", []),
+        ("pagemap", "/proc/1/pagemap 1 0-1 0", []),
+        ("pagemap", "/proc/1/pagemap 1 0-1 0", [0.1, "4096"]),
+        ("held", "/proc/1/maps x", "long"),
+        ("nvml", '["DeviceGetName", 0]', "NVIDIA \udcff"),
+        ("nvml", '["DeviceGetPciInfo", 0]', {"bus": -1}),
+        ("nvml", '["DeviceGetMemoryAffinity", 0]', [1 << 64]),
+        ("nvml", '["DeviceGetComputeRunningProcesses", 0]', [[1, 2]]),
+        ("nvml", '["DeviceGetComputeRunningProcesses", 0]', {"1": 2}),
+        ("cri", "a" * 64, {"io.kubernetes.pod.name": 1}),
+        ("pick", "/x Name", {"Name": None}),
+        ("environ", "/proc/1/environ SLURM_JOB_ID", 4711),
+        ("clock", "gpus", ["now", 1.0]),
+        ("clock", "gpus", [1.0]),
+        ("clock", "gpus", [float("nan"), 1.0]),
+        ("clock", "gpus", [1e300, 1.0]),
+        ("clock", "gpus", [1.0, 10**400]),
+        ("seed", "memory", 0.5),
+        ("started", "/proc/1/stat x", -1),
+    ],
+)
+def test_what_a_door_could_never_have_said_is_named(door: str, key: str, answer: object) -> None:
+    line = json.dumps({"door": door, "key": key, "json": answer}).encode()
+    with pytest.raises(BundleError, match=rf"^b\.tar\.gz: {MEMBER}:1: not an answer") as refused:
+        unpack(with_line(line), "b.tar.gz")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_refusal_has_one_of_the_five_words() -> None:
+    line = b'{"door": "file", "key": "/x", "refused": "broken", "detail": ""}'
+    with pytest.raises(BundleError, match=r"absent, denied, gone, stuck, garbled"):
+        unpack(with_line(line), "b")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +242,14 @@ def test_a_damaged_byte_is_a_bundle_error_or_harmless(at: int) -> None:
             assert str(error).startswith("b: ")
 
 
-@pytest.mark.parametrize("moment", [float("nan"), float("inf"), 10**400])
+@pytest.mark.parametrize("moment", [float("nan"), float("inf"), 10**400, 1e300, -1.0])
 def test_a_frame_without_a_time_is_refused(moment: float) -> None:
     with pytest.raises(BundleError, match=r"manifest\.json"):
         unpack(pack(recording(Frame(taken_at=moment, monotonic=1.0, answers={})), {}), "b")
+
+
+@pytest.mark.parametrize("value", [float("nan"), [1], {}, "\udcff"])
+def test_a_setting_that_is_none_is_refused(value: Json) -> None:
+    told = replace(recording(FRAME), settings={"gpu.min-holding": value})
+    with pytest.raises(BundleError, match=r"manifest\.json.*gpu\.min-holding"):
+        unpack(pack(told, {}), "b")
