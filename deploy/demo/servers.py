@@ -34,16 +34,24 @@ def is_free(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
+class ServerError(RuntimeError):
+    """A server that could not be started or does not answer, in one line."""
+
+
 class Server:
     """A program that listens on loopback; a context manager that ends it."""
 
     def __init__(self, command: Sequence[str], port: int, log: Path) -> None:
         self.url = f"http://127.0.0.1:{port}"
+        self._port = port
         self._command = command
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Server":
+        """ServerError where somebody else listens already: whoever asked would get his answers."""
+        if not is_free(self._port):
+            raise ServerError(f"{self._name}: port {self._port} is taken")
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
         return self
@@ -63,17 +71,27 @@ class Server:
         return self._process.pid
 
     def wait(self, path: str = "/-/ready", seconds: float = 60) -> None:
-        """Until it answers; RuntimeError with the end of its log where it ends or is too late."""
+        """Until it answers; ServerError with the last line of its log where it ends or is too late."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            if self._process is not None and self._process.poll() is not None:
-                break
+            status = None if self._process is None else self._process.poll()
+            if status is not None:
+                raise ServerError(f"{self._name} ended with status {status}: {self._last_words}")
             try:
                 with urllib.request.urlopen(self.url + path, timeout=5):
                     return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.1)
-        raise RuntimeError(f"{self._command[0]} does not answer at {self.url}: {self._log.read_text()[-2000:]}")
+        raise ServerError(f"{self._name} has not answered at {self.url} for {seconds:g} s: {self._last_words}")
+
+    @property
+    def _name(self) -> str:
+        return Path(self._command[0]).name
+
+    @property
+    def _last_words(self) -> str:
+        lines = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
+        return next((line for line in reversed(lines) if line.strip()), "it said nothing")
 
     def get(self, path: str, **parameters: str | float) -> Any:
         """The JSON behind a path; an error's own JSON where the server refuses."""

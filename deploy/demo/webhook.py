@@ -2,13 +2,30 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
 Alert = dict[str, Any]
 """One alert as Alertmanager's webhook sends it: status, labels, annotations, startsAt, endsAt."""
+
+
+class Notifications:
+    """A line for each alert. Those about a rank name its GPU as people count them: by ordinal, from the report."""
+
+    def __init__(self, report: Mapping[str, Any]) -> None:
+        self._ordinals = {gpu["uuid"]: gpu["index"] for gpu in report.get("gpus") or ()}
+
+    def say(self, receiver: str, alert: Alert) -> None:
+        print(self.line(receiver, alert), flush=True)
+
+    def line(self, receiver: str, alert: Alert) -> str:
+        labels = alert["labels"]
+        uuid = labels.get("uuid")
+        gpu = f" (GPU {self._ordinals.get(uuid, uuid)})" if uuid else ""
+        summary = alert["annotations"]["summary"]
+        return f"{receiver:<7} {alert['status']:<9} {labels['alertname']}: {summary}{gpu}"
 
 
 class Webhook:

@@ -19,6 +19,8 @@ from numa_exporter.simhost.keys import ScenarioError
 from numa_exporter.simhost.timeline import Simulation, recording
 from numa_exporter.sources.replay import ReplayHost
 
+JUDGED_AFTER = 6 * 60.0
+"""Seconds from a change to its verdict: the window of CPU time, and three looks."""
 UNBOUND = 1e9
 """The agent's CPU budget here: time runs faster than it does for an agent that must not be noticed."""
 
@@ -65,7 +67,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     )
     serve.add_agent(parser)
     flags.add_judging(parser)
-    parser.set_defaults(run=run, cpu_budget=UNBOUND)
+    # Its kubelet is where kubelets are, and nobody asks its runtime.
+    parser.set_defaults(run=run, cpu_budget=UNBOUND, kubelet_root=None, cri_socket=None)
 
 
 def speed(text: str) -> float:
@@ -106,10 +109,23 @@ def run(args: argparse.Namespace) -> int:
     pipeline = serve.pipeline(args, opened)
     if args.history:
         write_history(pipeline, pace, args.history, dict(args.history_labels))
+    elif past := unfolding(told, args.past or told.past, args.speed):
+        print(past, flush=True)
     loop = serve.agent(args, pipeline)
     loop.interval = args.interval if pace.met else args.interval / args.speed
     serve.listen(args, loop)
     return EXIT_OK
+
+
+def unfolding(told: scenario.Scenario, past: float, speed: float) -> str | None:
+    """When something will be seen that has not been so from the start; None where nothing changes in the past."""
+    changes = [life.at for workload in told.workload for life in workload.life[1:] if -past < life.at < 0]
+    if not changes:
+        return None
+    shows = (past + max(changes) + JUDGED_AFTER) / speed
+    return (
+        f"{past / 60:.0f} min go by first, {speed:g} times as fast; what changes in them shows in about {shows:.0f} s."
+    )
 
 
 def write_history(pipeline: Pipeline, pace: Pace, path: str, target: dict[str, str]) -> None:

@@ -18,7 +18,7 @@ from numa_exporter.agent.pipeline import Pipeline
 from numa_exporter.agent.web_config import WebConfig, WebConfigError, load
 from numa_exporter.cli import flags
 from numa_exporter.cli.errors import EXIT_OK, UsageError
-from numa_exporter.cli.summary import one_line
+from numa_exporter.cli.summary import one_line, whole
 from numa_exporter.sources.nvml import Nvml
 from numa_exporter.sources.table import TICK_SECONDS
 
@@ -170,10 +170,10 @@ async def _serve(loop: Loop, host: str | None, port: int, config: WebConfig, nvm
 
 
 async def _announce(loop: Loop, url: str) -> None:
-    """Say once, on standard output, where to look and what is seen."""
-    while loop.published is None:
+    """Say once, on standard output, where to look and, when every source has answered, what is seen."""
+    print(f"numa_exporter {__version__} on {url}/  (metrics: {url}/metrics)", flush=True)
+    while loop.published is None or not whole(loop.published.report):
         await asyncio.sleep(0.05)
-    print(f"numa_exporter {__version__} on {url}/  (metrics: {url}/metrics)")
     print(one_line(loop.published.report), flush=True)
 
 

@@ -29,5 +29,10 @@ def one_line(report: Report) -> str:
     return ", ".join(parts) + "."
 
 
+def whole(report: Report) -> bool:
+    """Whether each source was read or has failed: before that, what is not there may only be late."""
+    return all(health.read_at is not None or health.failure is not None for health in report.health.values())
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from numa_exporter.formats import idlist
 from numa_exporter.model.kubelet import Policies, Promises
 from numa_exporter.model.placement import Machine, Workload
+from numa_exporter.model.thresholds import KUBELET_ROOT
 
 ALIGNING = ("restricted", "single-numa-node")
 """Policies that refuse what could lie narrower. ``restricted`` still admits requests larger than a node."""
@@ -24,10 +25,11 @@ def kubernetes_forms(machine: Machine, promised: Promises | None, workload: Work
     if promised is not None and promised.cpuset_agent is not None:
         return
     policies = promised.policies if promised else Policies()
+    root = promised.root if promised else KUBELET_ROOT
     configuration = list(_kubelet(machine, policies))
     if configuration:
         head = ("apiVersion: kubelet.config.k8s.io/v1beta1", "kind: KubeletConfiguration")
-        yield "\n".join((*_restart(policies), *head, *configuration))
+        yield "\n".join((*_restart(policies, root), *head, *configuration))
     if _lacks_class(policies, workload):
         yield pod_spec(workload)
 
@@ -65,10 +67,10 @@ def _kubelet(machine: Machine, policies: Policies) -> Iterator[str]:
             yield f'topologyManagerPolicyOptions: {{max-allowable-numa-nodes: "{len(machine.nodes)}"}}'
 
 
-def _restart(policies: Policies) -> Iterator[str]:
+def _restart(policies: Policies, root: str) -> Iterator[str]:
     """A kubelet that finds the state of another policy does not start."""
     changed = [
-        f"/var/lib/kubelet/{name}_manager_state"
+        f"{root}/{name}_manager_state"
         for name, policy in (("cpu", policies.cpu_manager), ("memory", policies.memory_manager))
         if policy != "static"
     ]

@@ -11,7 +11,7 @@ from numa_exporter.bundle.archive import pack
 from numa_exporter.cli.main import main
 from numa_exporter.cli.report import _only, status
 from numa_exporter.cli.report_text import Style, columns, harmless, render
-from numa_exporter.cli.summary import one_line
+from numa_exporter.cli.summary import one_line, whole
 from numa_exporter.model.health import Failure, SourceHealth
 from numa_exporter.model.report import Report, Suppression
 from tests.agent.tree import NODE1_MEMINFO, files, plant
@@ -176,3 +176,13 @@ def test_a_long_name_leaves_room_for_the_other_columns() -> None:
     lines = list(columns(("WORKLOAD", "PID"), [(name, "1,2") for name in names], Style()))
     assert all(len(line) < 80 for line in lines)
     assert lines[1] != lines[2] and lines[1].startswith("slice/aaa") and "vllm-1  1,2" in lines[1]
+
+
+def test_what_is_seen_is_said_when_every_source_has_answered() -> None:
+    waiting = SourceHealth(name="processes", up=None, interval=15.0)
+    made = report(sample(two_socket(), task(1, gpus="GPU-0"), health={"processes": waiting}))
+    assert not whole(made)
+    read = replace(waiting, up=True, read_at=1.0)
+    failed = replace(waiting, up=False, failure=Failure(word="denied", path="/proc/1/fd", detail=""))
+    assert whole(replace(made, health={"processes": read}))
+    assert whole(replace(made, health={"processes": failed}))
