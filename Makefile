@@ -39,11 +39,12 @@ lint: $(VENV)/.test ## ruff and mypy --strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.test tools ## measure against named peers; writes docs/benchmarks.md
+bench: $(VENV)/.test ## measure against named peers; writes docs/benchmarks.md (a quarter of an hour)
+	@tests/tools.sh tests/apt-packages tests/apt-packages-bench
 	$(BIN)/python -m tests.bench
 
-sampler-simulate: $(VENV)/.test ## how far the page sampler errs on address spaces with known truth (half an hour)
-	$(BIN)/python -m tests.bench.sampler_simulate
+sampler-simulate: $(VENV)/.test ## how far the page sampler errs on address spaces with known truth (20 minutes)
+	$(BIN)/python -m tests.bench sampler_error
 
 docs: $(VENV)/.test ## print docs/metrics.md, docs/findings.md and docs/flags.md from code
 	$(BIN)/python -m numa_exporter.cli.docs docs

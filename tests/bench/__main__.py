@@ -11,9 +11,12 @@ from tests.bench.table import BENCHMARKS
 
 def main() -> int:
     names = [row.name for row in BENCHMARKS]
+    apart = [row.name for row in BENCHMARKS if row.named_only]
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)} (default: all)")
-    wanted = parser.parse_args().names or names
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(names)} (default: all but {', '.join(apart)})"
+    )
+    wanted = parser.parse_args().names or set(names) - set(apart)
     unknown = set(wanted) - set(names)
     if unknown:
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
@@ -22,12 +25,15 @@ def main() -> int:
         if row.name not in wanted:
             continue
         print(f"== {row.name}: {row.title}", flush=True)
+        result = None
         try:
-            result = row.run()
+            for result in row.run():
+                record.save(row.name, result)
         except UnableError as reason:
             print(f"not measured: {reason}")
+            record.save_unable(row.name, str(reason))
+        if result is None:
             continue
-        record.save(row.name, result)
         print("\n".join(table(list(result.columns), [list(cells) for cells in result.rows])))
         for bar in result.bars:
             missed += not bar.met

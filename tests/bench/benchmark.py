@@ -1,6 +1,6 @@
 """What a benchmark is, and what it yields."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,9 +37,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """``title`` is a heading, ``method`` a paragraph: what is measured, against what, and how."""
+    """``title`` is a heading, ``method`` a paragraph: what is measured, against what, and how.
+
+    One that takes long yields a Result again and again, each with what it has so far; one that is ``named_only`` is
+    left out where all are wanted.
+    """
 
     name: str
     title: str
     method: str
-    run: Callable[[], Result]
+    run: Callable[[], Iterator[Result]]
+    named_only: bool = False

@@ -29,7 +29,7 @@ FULL = 0.99
 """Share of the machines that answer: on a busy machine one scrape of a thousand is late."""
 
 
-def run() -> Result:
+def run() -> Iterator[Result]:
     if not servers.installed():
         raise UnableError("needs prometheus and prometheus-alertmanager (Debian)")
     with watched_fleet() as (prometheus, file):
@@ -43,7 +43,7 @@ def run() -> Result:
         queries = {question.where: _cpu_seconds(prometheus, [question.expr], at, question) for question in asked}
     slowest = max(queries, key=lambda where: queries[where])
     every_minute = sum(groups.values())
-    return Result(
+    yield Result(
         columns=("what", "value"),
         rows=(
             ("series a machine exposes", shown),

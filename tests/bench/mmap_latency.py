@@ -46,7 +46,7 @@ def turn(target: subprocess.Popen[str]) -> list[float]:
     return list(map(float, target.stdout.readline().split()))
 
 
-def run() -> Result:
+def run() -> Iterator[Result]:
     if shutil.which("numastat") is None:
         raise UnableError("needs numastat (Debian package numactl)")
     with running("mmap_loop", MIB, SECONDS) as target:
@@ -59,7 +59,7 @@ def run() -> Result:
                     taken[name].append(turn(target))
     middle = {name: [median(column) for column in zip(*turns, strict=True)] for name, turns in taken.items()}
     tail = {name: columns[3] for name, columns in middle.items()}
-    return Result(
+    yield Result(
         columns=("observed by", "median, µs", "p99.9, µs", "p99.99, µs", "longest, µs"),
         rows=tuple((name, *columns[1:]) for name, columns in middle.items()),
         bars=(

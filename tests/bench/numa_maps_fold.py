@@ -1,6 +1,7 @@
 """The price of understanding numa_maps: fold against the bare read."""
 
 import os
+from collections.abc import Iterator
 from statistics import median
 
 from numa_exporter.formats import maps, numa_maps
@@ -19,7 +20,7 @@ def blocks(path: str) -> list[bytes]:
         os.close(descriptor)
 
 
-def run() -> Result:
+def run() -> Iterator[Result]:
     with running("layout", "mappings", MAPPINGS, 0) as target:
         path = f"/proc/{target.pid}/numa_maps"
         files = maps.files(b"".join(blocks(f"/proc/{target.pid}/maps")))
@@ -29,7 +30,7 @@ def run() -> Result:
             folded.append(cpu_seconds(lambda: numa_maps.fold(blocks(path), path, files=files)))
         seen = numa_maps.fold(blocks(path), path, files=files).vmas
     ratio = median(folded) / median(bare)
-    return Result(
+    yield Result(
         columns=("what", "CPU, ms"),
         rows=(("bare read", 1000 * median(bare)), ("read and fold", 1000 * median(folded))),
         bars=(Bar(what="read and fold / bare read", measured=ratio, limit=1.6),),

@@ -29,18 +29,27 @@ def load() -> dict[str, Any]:
 
 def save(name: str, result: Result) -> None:
     """Keep a result in place of the last one of that benchmark, and print the page."""
-    kept = load()
-    kept[name] = {
+    bars = [
+        {"what": bar.what, "kind": bar.kind, "limit": bar.limit, "measured": bar.measured, "met": bar.met}
+        for bar in result.bars
+    ]
+    found = {
         "measured_on": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": machine(),
         "columns": list(result.columns),
         "rows": [list(row) for row in result.rows],
-        "bars": [
-            {"what": bar.what, "kind": bar.kind, "limit": bar.limit, "measured": bar.measured, "met": bar.met}
-            for bar in result.bars
-        ],
+        "bars": bars,
         "notes": list(result.notes),
     }
+    _keep({**load(), name: found})
+
+
+def save_unable(name: str, reason: str) -> None:
+    """Keep why a benchmark could not run, unless it once did."""
+    _keep({name: {"unable": reason}, **load()})
+
+
+def _keep(kept: Mapping[str, Any]) -> None:
     ordered = {row.name: kept[row.name] for row in BENCHMARKS if row.name in kept}
     ordered |= kept  # what a benchmark on another branch has measured stays
     (DOCS / "benchmarks.json").write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
@@ -65,6 +74,9 @@ def page(kept: Mapping[str, Any]) -> str:
 
 
 def _measured(found: Mapping[str, Any]) -> Iterator[str]:
+    if "unable" in found:
+        yield f"Not measured: {found['unable']}."
+        return
     yield from table(found["columns"], found["rows"])
     yield ""
     for bar in found["bars"]:

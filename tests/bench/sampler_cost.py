@@ -1,6 +1,7 @@
 """CPU time of a sampler's look, over sizes and layouts."""
 
 import time
+from collections.abc import Iterator
 from statistics import median
 
 from tests.bench.benchmark import Bar, Benchmark, Cell, Result
@@ -38,7 +39,7 @@ def walk(pid: int) -> float:
     return 1000 * median(cpu_seconds(reader.look) for _ in range(WALKS))
 
 
-def run() -> Result:
+def run() -> Iterator[Result]:
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
     by_size: dict[int, tuple[float, float]] = {}
@@ -56,7 +57,7 @@ def run() -> Result:
             taken = looks(target.pid)
         by_layout[label] = taken
         rows.append((label, median(taken), quantile(taken, 0.9), None, None))
-    return Result(
+    yield Result(
         columns=("process", "look, ms", "p90, ms", "walk, ms", "walk / look"),
         rows=tuple(rows),
         bars=_bars(by_size, by_layout),

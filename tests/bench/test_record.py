@@ -30,5 +30,10 @@ def test_the_page_shows_every_benchmark_and_what_missed_its_bar() -> None:
     assert page.count("Not measured yet.") == len(BENCHMARKS) - 1
 
 
+def test_the_page_says_why_a_benchmark_could_not_run() -> None:
+    page = record.page({BENCHMARKS[0].name: {"unable": "needs root"}})
+    assert f"{BENCHMARKS[0].method}\n\nNot measured: needs root.\n" in page
+
+
 def test_the_committed_page_is_that_of_the_committed_figures() -> None:
     assert (record.DOCS / "benchmarks.md").read_text() == record.page(record.load())
