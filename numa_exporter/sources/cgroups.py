@@ -3,23 +3,26 @@
 Costs no page walk and no capability. Charged is by first touch: a page stays with the cgroup that touched it first.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from numa_exporter.formats import cgroup_numa_stat, cpuacct, cpuset, idlist, proc_cgroup
 from numa_exporter.formats.cgroup_numa_stat import LruBytes
 from numa_exporter.formats.parse_error import ParseError
+from numa_exporter.formats.workload_path import WorkloadPath
 from numa_exporter.model.ids import CpuSet
 from numa_exporter.model.processes import Cgroup, Cgroups, Process
 from numa_exporter.model.sample import Sample
 from numa_exporter.sources import cgroup_tree
-from numa_exporter.sources.cgroup_tree import CgroupTree
+from numa_exporter.sources.cgroup_tree import CgroupTree, Located
 from numa_exporter.sources.host import Host, HostError
 from numa_exporter.sources.source import Failures, Outcome
 
 T = TypeVar("T")
 NodeBytes = Mapping[int, int]
+_Asked = tuple[bytes, CgroupTree, WorkloadPath | None, str | None]
+"""What the places of a container are told from: the text of /proc/PID/cgroup, the mounts, what its process is."""
 POSSIBLE_CPUS = "/sys/devices/system/cpu/possible"
 
 
@@ -28,13 +31,16 @@ class CgroupsReader:
 
     def __init__(self) -> None:
         self._tree = CgroupTree(())
+        self._known: dict[str, tuple[_Asked, _Places]] = {}
 
     def read(self, host: Host, sample: Sample) -> Outcome[Cgroups]:
         self._tree = cgroup_tree.refreshed(host, self._tree)
         failures = Failures()
         page_bytes = sample.topology.page_bytes if sample.topology else 4096
         by_path: dict[str, Cgroup] = {}
-        for path, process in _leaders(sample).items():
+        leaders = _leaders(sample)
+        self._known = {path: known for path, known in self._known.items() if path in leaders}
+        for path, process in leaders.items():
             places = self._places(host, path, process, failures)
             by_path[path] = _Look(host, failures).cgroup(path, places, page_bytes)
         value = Cgroups(by_path=by_path, layout=self._tree.layout)
@@ -48,28 +54,15 @@ class CgroupsReader:
             return places
         path = f"/proc/{process.key.pid}/cgroup"
         try:
-            located = self._tree.locate(host, proc_cgroup.parse(host.read(path), path))
+            data = host.read(path)
+            asked = data, self._tree, process.cgroup, process.cpuset_cgroup
+            if container not in self._known or self._known[container][0] != asked:
+                located = self._tree.locate(host, proc_cgroup.parse(data, path))
+                self._known[container] = asked, _located_places(process, located, places.version)
         except (HostError, ParseError) as error:
             failures.add(error)
             return places
-        own = process.cgroup.directory if process.cgroup else "/"
-        found: dict[str, str | None] = {}
-        for line in located:
-            if line.hierarchy is None:
-                continue
-            # The container's own directory, not that of a cgroup made inside it; where this hierarchy groups
-            # processes in another way, the process's own.
-            inside = (line.membership.path + "/").startswith(own.rstrip("/") + "/")
-            directory = cgroup_tree.directory(line.hierarchy, own if inside else line.membership.path)
-            found |= dict.fromkeys(line.membership.controllers or ("",), directory)
-        unified = found.get("")
-        return _Places(
-            memory=found.get("memory", unified),
-            hugetlb=found.get("hugetlb", unified),
-            cpuacct=found.get("cpuacct"),
-            cpuset=process.cpuset_cgroup,
-            version=places.version,
-        )
+        return self._known[container][1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +74,27 @@ class _Places:
     version: Literal[1, 2]
     hugetlb: str | None = None
     cpuacct: str | None = None
+
+
+def _located_places(process: Process, located: Sequence[Located], version: Literal[1, 2]) -> _Places:
+    own = process.cgroup.directory if process.cgroup else "/"
+    found: dict[str, str | None] = {}
+    for line in located:
+        if line.hierarchy is None:
+            continue
+        # The container's own directory, not that of a cgroup made inside it; where this hierarchy groups
+        # processes in another way, the process's own.
+        inside = (line.membership.path + "/").startswith(own.rstrip("/") + "/")
+        directory = cgroup_tree.directory(line.hierarchy, own if inside else line.membership.path)
+        found |= dict.fromkeys(line.membership.controllers or ("",), directory)
+    unified = found.get("")
+    return _Places(
+        memory=found.get("memory", unified),
+        hugetlb=found.get("hugetlb", unified),
+        cpuacct=found.get("cpuacct"),
+        cpuset=process.cpuset_cgroup,
+        version=version,
+    )
 
 
 class _Look:
@@ -96,6 +110,7 @@ class _Look:
             version=places.version,
             cpus=self._effective(places.cpuset, "cpus"),
             mems=self._effective(places.cpuset, "mems"),
+            cpuset_directory=places.cpuset,
             charged=self._charged(places, page_bytes),
             cpu_seconds=self._cpu_seconds(places.cpuacct),
         )

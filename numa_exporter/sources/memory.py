@@ -24,6 +24,9 @@ from numa_exporter.sources.source import Failures, Outcome, failure_of
 LOOK_BUDGET_SECONDS = 0.150
 """1 % of one CPU at a look every 15 s; who does not fit in waits for the next look."""
 PROCESS_INTERVAL = 30.0
+DUE = 0.6, 0.95
+"""Shares of the interval after which a process is due: spread out, so that those that started together are not read
+together for ever, and early, for looks are 15 s apart and whoever is not due at one waits for the next."""
 YOUNGEST = 10.0
 """Seconds; a younger process is still mapping its libraries."""
 READ_DEADLINE = 5.0
@@ -92,8 +95,7 @@ class MemoryReader:
             if turns and spent > LOOK_BUDGET_SECONDS:
                 break
             turns.append(key)
-            # Spread out, so that processes that started together are not read together for ever.
-            entry.due = now.monotonic + entry.stretch * PROCESS_INTERVAL * jitter.uniform(0.75, 1.25)
+            entry.due = now.monotonic + entry.stretch * PROCESS_INTERVAL * jitter.uniform(*DUE)
         return turns
 
     def _read_process(self, host: Host, process: Process, sizes: PageSizes, now: Instant, failures: Failures) -> None:

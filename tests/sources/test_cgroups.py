@@ -112,6 +112,25 @@ def test_v1_counts_lru_lists_in_pages_and_cpu_time_exactly() -> None:
     assert found.cpu_seconds == {0: 1.5, 1: 0.0, 2: 0.25, 3: 0.0}
 
 
+def test_v1_a_container_that_moves_is_read_in_its_new_place() -> None:
+    def at(place: str, nanoseconds: int) -> Files:
+        return {
+            "/proc/42/cgroup": f"4:memory:{DOCKER}\n3:cpu,cpuacct:{place}\n",
+            f"/sys/fs/cgroup/cpu,cpuacct{place}/cpuacct.usage_percpu": f"{nanoseconds}\n",
+        }
+
+    first = {"/proc/1/mountinfo": V1, "/sys/devices/system/cpu/possible": "0\n", **at("/here", 10**9)}
+    host = fake_host(first, later=[{}, at("/there", 2 * 10**9)])
+    reader = CgroupsReader()
+    container = f"/sys/fs/cgroup/memory{DOCKER}"
+    found = []
+    while True:
+        found.append(only(reader.read(host, sample(host, processes=members(container, None, DOCKER)))).cpu_seconds)
+        if not host.advance():
+            break
+    assert found == [{0: 1.0}, {0: 1.0}, {0: 2.0}]
+
+
 def test_v1_pages_are_the_machines_pages() -> None:
     host = fake_host({"/proc/1/mountinfo": V1, **V1_FILES})
     processes = members(f"/sys/fs/cgroup/memory{DOCKER}", "/sys/fs/cgroup/cpuset", DOCKER)
