@@ -105,7 +105,7 @@ def _numbers(data: bytes, path: str, unit: int = 1) -> dict[bytes, dict[int, int
         nodes = found[key] = {}
         for word in words:
             node, _, value = word.partition(b"=")
-            if node[:1] != b"N" or not node[1:].isdigit():
+            if node[:1] != b"N" or not number.countable(node[1:]):
                 raise ParseError(path, line_number, line, "'KEY N0=NUMBER …' or 'KEY=NUMBER N0=NUMBER …'")
             nodes[int(node[1:])] = number.count(value, path, line_number, line) * unit
     return found

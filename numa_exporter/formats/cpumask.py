@@ -13,15 +13,18 @@ nvmlDeviceGetCpuAffinity and nvmlDeviceGetMemoryAffinity return (``unsigned long
 import re
 from collections.abc import Iterable
 
+from numa_exporter.formats import idlist
 from numa_exporter.formats.parse_error import ParseError
 
+LONGEST = idlist.LIMIT // 32 * 9
+"""Characters of a mask of as many ids as a list may have."""
 _MASK = re.compile(rb"[0-9a-fA-F]{1,8}(?:,[0-9a-fA-F]{8})*|[0-9a-fA-F]+")
 
 
 def parse(data: bytes, path: str) -> frozenset[int]:
     """The ids whose bit is set; raises ParseError for anything but comma-separated hexadecimal words."""
     text = data.strip()
-    if _MASK.fullmatch(text) is None:
+    if len(text) > LONGEST or _MASK.fullmatch(text) is None:
         raise ParseError(path, 1, text, "a mask such as 00000000,ffffffff")
     return _bits(int(text.replace(b",", b""), 16))
 

@@ -23,9 +23,11 @@ from numa_exporter.formats.pci_address import PciAddress
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _GPU = re.compile(rf"GPU-{_UUID}")
 _MIG = re.compile(rf"MIG-{_UUID}")
-_OLD_MIG = re.compile(rf"MIG-(GPU-{_UUID})/([0-9]+)/([0-9]+)")
-_INDEX = re.compile(r"([0-9]+)(?::([0-9]+))?")
-_GKE = re.compile(r"nvidia([0-9]+)(?:/gi([0-9]+))?(?:/vgpu([0-9]+))?")
+_NUMBER = "([0-9]{1,9})"
+_OLD_MIG = re.compile(rf"MIG-(GPU-{_UUID})/{_NUMBER}/{_NUMBER}")
+_INDEX = re.compile(rf"{_NUMBER}(?::{_NUMBER})?")
+_GKE = re.compile(rf"nvidia{_NUMBER}(?:/gi{_NUMBER})?(?:/vgpu{_NUMBER})?")
+_REPLICA = re.compile(_NUMBER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ class DeviceId:
 def parse(text: str) -> DeviceId | None:
     """None for a form that is not listed above: another vendor's, or a made-up one."""
     name, separator, suffix = text.partition("::")
-    if separator and not (suffix.isascii() and suffix.isdigit()):
+    if separator and not _REPLICA.fullmatch(suffix):
         return None
     return _named(name, int(suffix) if separator else None)
 

@@ -27,6 +27,8 @@ from numa_exporter.formats.parse_error import ParseError
 from numa_exporter.formats.pci_address import PciAddress
 
 _FIELD = re.compile(rb"([^:]+):[ \t]*(.*?)[ \t]*")
+_MINOR = re.compile(r"[0-9]{1,9}")
+_NODE = re.compile(r"-?[0-9]{1,9}")
 _VERSION = re.compile(rb"NVRM version:[^\n]*?Kernel Module(?: for \S+)?\s+([0-9]+(?:\.[0-9]+)+)")
 
 
@@ -50,7 +52,7 @@ def parse_information(data: bytes, path: str) -> Information:
         model=fields["Model"] or None,
         uuid=uuid if uuid and "?" not in uuid else None,
         address=pci_address.parse(fields.get("Bus Location", "")),
-        minor=int(minor) if minor.isdecimal() else None,
+        minor=int(minor) if _MINOR.fullmatch(minor) else None,
     )
 
 
@@ -58,7 +60,7 @@ def parse_numa_status(data: bytes, path: str) -> int | None:
     """The node that holds the GPU's memory; None unless it is online."""
     fields = _fields(data, path)
     node = fields.get("Node", "")
-    if re.fullmatch("-?[0-9]+", node) is None or "Status" not in fields:
+    if _NODE.fullmatch(node) is None or "Status" not in fields:
         raise ParseError(path, 0, data[:80], "'Node: NUMBER' and 'Status: WORD'")
     return int(node) if fields["Status"] == "online" and int(node) >= 0 else None
 

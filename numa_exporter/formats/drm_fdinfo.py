@@ -23,6 +23,7 @@ from numa_exporter.formats.pci_address import PciAddress
 
 # Memory on the card: amdgpu and xe say vram (xe with a number), i915 says local.
 _CARD_MEMORY = re.compile(r"drm-(resident|memory)-(?:vram|local)([0-9]*)")
+_SIZE = re.compile(r"([0-9]{1,18})(?:\s+(\S+))?")
 _UNIT = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -58,8 +59,7 @@ def parse(data: bytes, path: str) -> DrmClient | None:
 
 
 def _size(value: str, path: str, number: int, line: bytes) -> int:
-    words = value.split()
-    unit = words[1] if len(words) == 2 else ""
-    if not 0 < len(words) <= 2 or not words[0].isdigit() or unit not in _UNIT:
+    match = _SIZE.fullmatch(value.strip())
+    if match is None or (match[2] or "") not in _UNIT:
         raise ParseError(path, number, line, "a size such as '8192 KiB'")
-    return int(words[0]) * _UNIT[unit]
+    return int(match[1]) * _UNIT[match[2] or ""]

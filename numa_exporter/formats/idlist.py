@@ -13,7 +13,7 @@ and never a stride, but takes both, and blanks for commas. Kernels before 2.6.37
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from numa_exporter.formats.parse_error import ParseError
 
@@ -28,16 +28,18 @@ def parse(data: bytes | str, path: str, line_number: int = 1) -> frozenset[int]:
     text = data if isinstance(data, str) else data.decode("ascii", "backslashreplace")
     text = text.removesuffix("\0")
     ids: set[int] = set()
+    named = 0
     for word in text.replace(",", " ").split():
         region = _region(word)
-        if region is None:
+        named += len(region) if region is not None else 0
+        if region is None or named > LIMIT:  # a short text can name all ids thousands of times
             broken = text.strip().encode("utf-8", "backslashreplace")
             raise ParseError(path, line_number, broken, "a list of ids such as 0-3,8,10-11")
         ids.update(region)
     return frozenset(ids)
 
 
-def _region(word: str) -> Iterable[int] | None:
+def _region(word: str) -> Collection[int] | None:
     """``5``, ``0-3`` or ``0-10:2/4``; None if it is none of them, runs backwards or beyond LIMIT."""
     match = _RANGE.fullmatch(word)
     if match is None:
@@ -51,7 +53,7 @@ def _region(word: str) -> Iterable[int] | None:
         return range(first, last + 1)
     if group == 0 or used > group:
         return None
-    return (id_ for id_ in range(first, last + 1) if (id_ - first) % group < used)
+    return [id_ for id_ in range(first, last + 1) if (id_ - first) % group < used]
 
 
 def render(ids: Iterable[int]) -> str:

@@ -17,9 +17,10 @@ import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
+from numa_exporter.formats import number
 from numa_exporter.formats.parse_error import ParseError
 
-_CPU = re.compile(rb"CPU([0-9]+)")
+_CPU = re.compile(rb"CPU([0-9]{1,9})")
 _MACHINE_WIDE = frozenset({"ERR", "MIS", "Err", "BAD"})
 
 
@@ -52,7 +53,7 @@ def parse(data: bytes, path: str, rows: Container[str] | None = None) -> Interru
         if row in _MACHINE_WIDE or (rows is not None and row not in rows):
             continue
         counts = rest.split(None, len(cpus))[: len(cpus)]
-        if len(counts) != len(cpus) or not all(map(bytes.isdigit, counts)):
+        if len(counts) != len(cpus) or not all(map(number.countable, counts)):
             raise ParseError(path, line_number, line, f"{len(cpus)} counts, one for each CPU of the header")
         fired[row] = tuple(map(int, counts))
     return Interrupts(cpus=cpus, fired=fired)

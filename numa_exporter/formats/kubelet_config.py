@@ -102,4 +102,6 @@ def _yaml(data: bytes, path: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise ParseError(path, mark.line + 1 if mark else 1, data, "YAML") from error
+    except (ValueError, RecursionError) as error:  # a day that is none, thousands of digits, brackets of thousands deep
+        raise ParseError(path, 1, data, f"YAML ({error})") from error
     return of_kind(value, dict, "the file", path)

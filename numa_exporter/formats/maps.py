@@ -23,13 +23,18 @@ from numa_exporter.formats.mountinfo import Device
 from numa_exporter.formats.parse_error import ParseError
 
 _LINE = re.compile(
-    rb"(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) (?P<perms>[r-][w-][x-][ps]) (?P<offset>[0-9a-f]+)"
-    rb" (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>[0-9]+)(?: +(?P<name>[^ \n].*)| *)"
+    rb"(?P<start>[0-9a-f]{1,16})-(?P<end>[0-9a-f]{1,16}) (?P<perms>[r-][w-][x-][ps]) (?P<offset>[0-9a-f]{1,16})"
+    rb" (?P<major>[0-9a-f]{1,8}):(?P<minor>[0-9a-f]{1,8}) (?P<inode>[0-9]{1,20})(?: +(?P<name>[^ \n].*)| *)"
 )
-_SPAN = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) (....) [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) [0-9]+ *(.*)$", re.MULTILINE)
+_SPAN = re.compile(
+    rb"^([0-9a-f]{1,16})-([0-9a-f]{1,16}) (....) [0-9a-f]{1,16} ([0-9a-f]{1,8}:[0-9a-f]{1,8}) [0-9]{1,20} *(.*)$",
+    re.MULTILINE,
+)
 # Not anchored at the line's start: three times as fast, and no earlier field holds a colon.
-_FILE = re.compile(rb" ([0-9a-f]+:[0-9a-f]+) ([0-9]+) +(/.*)$", re.MULTILINE)
-_NAMED = re.compile(rb"^([0-9a-f]+)-[0-9a-f]+ .... [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) ([0-9]+) +(/.*)$", re.MULTILINE)
+_FILE = re.compile(rb" ([0-9a-f]{1,8}:[0-9a-f]{1,8}) ([0-9]{1,20}) +(/.*)$", re.MULTILINE)
+_NAMED = re.compile(
+    rb"^([0-9a-f]{1,16})-[0-9a-f]+ .... [0-9a-f]+ ([0-9a-f]{1,8}:[0-9a-f]{1,8}) ([0-9]{1,20}) +(/.*)$", re.MULTILINE
+)
 # Always private to the process, so nobody asks which of them it is.
 _NAMELESS = (b"/dev/zero (deleted)", b"/anon_hugepage (deleted)")
 _UNPROBED = (b"[vdso]", b"[vvar]", b"[vvar_vclock]", b"[vsyscall]", b"[uprobes]")

@@ -14,9 +14,10 @@ Documentation/filesystems/proc.rst, fs/proc/meminfo.c::
 import re
 from dataclasses import dataclass
 
+from numa_exporter.formats import number
 from numa_exporter.formats.parse_error import ParseError
 
-_FIELD = re.compile(rb"([^\s:]+):\s+([0-9]+)( kB)?\s*\Z")
+_FIELD = re.compile(rb"([^\s:]+):\s+(" + number.WORD + rb")( kB)?\s*\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ A lower number is a faster tier; DRAM of CPU nodes is 4 by default (``nodelist``
 
 import re
 
-_TIER = re.compile(r"memory_tier([0-9]+)")
+_TIER = re.compile(r"memory_tier([0-9]{1,9})")
 
 
 def tier(name: str) -> int | None:

@@ -18,8 +18,9 @@ from numa_exporter.formats.parse_error import ParseError
 
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
 _LINE = re.compile(
-    rb"(?P<id>[0-9]+) (?P<parent>[0-9]+) (?P<major>[0-9]+):(?P<minor>[0-9]+) (?P<root>[^ ]+) (?P<point>[^ ]+)"
-    rb" (?P<options>[^ ]+)(?P<optional>(?: [^ ]+)*?) - (?P<fstype>[^ ]+) (?P<source>[^ ]*) (?P<super>[^ ]+)"
+    rb"(?P<id>[0-9]{1,18}) (?P<parent>[0-9]{1,18}) (?P<major>[0-9]{1,9}):(?P<minor>[0-9]{1,9})"
+    rb" (?P<root>[^ ]+) (?P<point>[^ ]+) (?P<options>[^ ]+)(?P<optional>(?: [^ ]+)*?)"
+    rb" - (?P<fstype>[^ ]+) (?P<source>[^ ]*) (?P<super>[^ ]+)"
 )
 
 Device = tuple[int, int]

@@ -16,7 +16,7 @@ k processes map is in k files. Escaped in names are blank, tab, newline and ``=`
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -32,11 +32,11 @@ _COUNTER = rb"(?:anon|dirty|mapped|mapmax|swapcache|active|writeback|N[0-9]+|ker
 _TAIL = re.compile(
     rb"(?P<policy>[a-z][^ ]*(?: (?!file=|heap\b|stack\b|huge\b|" + _COUNTER + rb"|[A-Za-z_]+[0-9]*=[0-9])[^ ]+)*)"
     rb"(?: file=(?P<file>[^ ]+)| (?P<heap>heap)| (?P<stack>stack)(?::[0-9]+)?)?(?P<huge> huge)?"
-    rb"(?P<counts>(?: [A-Za-z_]+[0-9]*=[0-9]+)*) ?"
+    rb"(?P<counts>(?: [A-Za-z_]+[0-9]{0,9}=[0-9]{1,18})*) ?"
 )
 _NODE = re.compile(rb" N([0-9]+)=([0-9]+)")
 _COUNT = re.compile(rb" [A-Za-z_]+[0-9]*=[0-9]")
-_ADDRESS = re.compile(rb"[0-9a-f]+")
+_ADDRESS = re.compile(rb"[0-9a-f]{1,16}")
 _BLANK = frozenset(b" ")
 _ESCAPE = re.compile(rb"\\(012|011|075|040)")
 _EXPECTED = "ADDRESS POLICY [file=PATH|heap|stack] [huge] [NAME=COUNT …]"
@@ -163,14 +163,14 @@ def fold(
                 kind = kinds.get(label) or kinds.setdefault(label, _kind(label, files))
                 page_bytes = huge_page_bytes if kind.huge else base_page_bytes
                 sizes = _sizes(columns, page_bytes) if columns else ()
+                starts = _starts(lines, tail) if kind.ambiguous else ()
             except ValueError as error:
                 at = next(at for at, line in enumerate(lines) if line.partition(b" ")[2] == tail)
                 raise ParseError(path, vmas + at + 1, lines[at], _EXPECTED) from error
             for node, size in sizes:
                 kind.nodes[node] += size * count
-            if kind.ambiguous:
-                for start in _starts(lines, tail):
-                    kind.at.setdefault(start, Counter()).update(dict(sizes))
+            for start in starts:
+                kind.at.setdefault(start, Counter()).update(dict(sizes))
         vmas += len(lines)
     return _grouped(vmas, kinds.values(), files, devices)
 
@@ -215,7 +215,8 @@ def _sizes(columns: bytes, page_bytes: int | None) -> list[tuple[int, int]]:
     return sizes
 
 
-def _starts(lines: list[bytes], tail: bytes) -> list[int]:
+def _starts(lines: list[bytes], tail: bytes) -> Sequence[int]:
+    """The addresses of the lines with that tail; raises ValueError."""
     return [int(address, 16) for address, _, rest in (line.partition(b" ") for line in lines) if rest == tail]
 
 

@@ -18,8 +18,11 @@ from numa_exporter.formats.parse_error import ParseError
 DIGITS = 40
 """The most of a decimal number: twice what 64 bits take. int() itself raises ValueError past 4300 (CVE-2020-10735)."""
 
-_INTEGER = re.compile(rb"\s*(-?[0-9]{1,40})\s*\Z")
-_HEXADECIMAL = re.compile(rb"\s*0x([0-9a-fA-F]+)\s*\Z")
+WORD = rb"[0-9]{1,%d}" % DIGITS
+"""The same as a pattern, for lines that a regular expression reads."""
+
+_INTEGER = re.compile(rb"\s*(-?" + WORD + rb")\s*\Z")
+_HEXADECIMAL = re.compile(rb"\s*0x([0-9a-fA-F]{1,64})\s*\Z")
 
 
 def parse(data: bytes, path: str) -> int:
@@ -40,6 +43,11 @@ def parse_hex(data: bytes, path: str) -> int:
 
 def count(word: bytes, path: str, line_number: int, line: bytes) -> int:
     """A word of a line as a non-negative decimal integer; ``line`` is for the error only."""
-    if not word.isdigit() or len(word) > DIGITS:
+    if not countable(word):
         raise ParseError(path, line_number, line, "a non-negative decimal integer")
     return int(word)
+
+
+def countable(word: bytes) -> bool:
+    """Whether ``int`` can be asked for a word: digits, and not more of them than any number has."""
+    return word.isdigit() and len(word) <= DIGITS

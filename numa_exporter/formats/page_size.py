@@ -11,9 +11,9 @@ Every function returns None for a name of another form: they are asked about dir
 
 import re
 
-_SYSFS = re.compile(r"hugepages-([0-9]+)kB")
-_CGROUP = re.compile(r"([0-9]+)([KMG])B")
-_KUBERNETES = re.compile(r"hugepages-([0-9]+)([KMG])i")
+_SYSFS = re.compile(r"hugepages-([0-9]{1,18})kB")
+_CGROUP = re.compile(r"([0-9]{1,18})([KMG])B")
+_KUBERNETES = re.compile(r"hugepages-([0-9]{1,18})([KMG])i")
 _SHIFT = {"K": 10, "M": 20, "G": 30}
 
 

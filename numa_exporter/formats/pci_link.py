@@ -17,7 +17,7 @@ import re
 from numa_exporter.formats import number
 from numa_exporter.formats.parse_error import ParseError
 
-_SPEED = re.compile(rb"([0-9]+(?:\.[0-9]+)?) GT/s(?: .*)?")
+_SPEED = re.compile(rb"([0-9]{1,9}(?:\.[0-9]{1,9})?) GT/s(?: .*)?")
 _NO_WIDTH = (0, 255)
 
 

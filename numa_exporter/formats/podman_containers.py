@@ -19,7 +19,7 @@ def parse(data: bytes, path: str) -> Mapping[str, str]:
     """Name by container id; a container without a name is left out."""
     try:
         rows = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParseError(path, 1, data, "JSON") from error
     found: dict[str, str] = {}
     for row in of_kind(rows, list, "the file", path):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from numa_exporter.formats.parse_error import ParseError
 
-_LINE = re.compile(rb"([0-9]+):([^:]*):(/.*|)", re.DOTALL)
+_LINE = re.compile(rb"([0-9]{1,9}):([^:]*):(/.*|)", re.DOTALL)
 _DELETED = " (deleted)"
 
 

@@ -16,6 +16,7 @@ guest_nice. Online CPUs only. A guest's time is in user and nice already and lef
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from numa_exporter.formats import number
 from numa_exporter.formats.parse_error import ParseError
 
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -38,11 +39,11 @@ def parse(data: bytes, path: str) -> ProcStat:
     for line_number, line in enumerate(data.splitlines(), 1):
         if line.startswith(b"cpu"):
             name, *words = line.split()
-            if len(words) < _OLDEST or not all(map(bytes.isdigit, words)):
+            if len(words) < _OLDEST or not all(map(number.countable, words)):
                 raise ParseError(path, line_number, line, "'cpuN USER NICE SYSTEM IDLE …' in ticks")
             if name == b"cpu":
                 summed = True
-            elif name[3:].isdigit():
+            elif number.countable(name[3:]):
                 cpus[int(name[3:])] = dict(zip(MODES, map(int, words), strict=False))
             else:
                 raise ParseError(path, line_number, line, "'cpu' or 'cpuN'")
@@ -55,7 +56,7 @@ def parse(data: bytes, path: str) -> ProcStat:
 
 def _seconds(line: bytes, path: str, line_number: int) -> float:
     word = line[6:].strip()
-    if not word.isdigit():
+    if not number.countable(word):
         raise ParseError(path, line_number, line, "'btime SECONDS'")
     return float(word)
 

@@ -17,7 +17,7 @@ measure of CUDA's pinned memory (the NVIDIA driver accounts in neither).
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numa_exporter.formats import idlist
+from numa_exporter.formats import idlist, number
 from numa_exporter.formats.parse_error import ParseError
 
 
@@ -48,12 +48,12 @@ class _Fields:
     values: Mapping[bytes, tuple[int, bytes]]
 
     def numbers(self, key: bytes) -> tuple[int, ...] | None:
-        number, value = self.values.get(key, (0, None))
+        at, value = self.values.get(key, (0, None))
         if value is None:
             return None
         words = value.split()
-        if not words or not all(word.isdigit() for word in words):
-            raise ParseError(self.path, number, key + b":" + value, "non-negative numbers")
+        if not words or not all(map(number.countable, words)):
+            raise ParseError(self.path, at, key + b":" + value, "non-negative numbers")
         return tuple(map(int, words))
 
     def first(self, key: bytes) -> int | None:
@@ -61,28 +61,28 @@ class _Fields:
         return None if numbers is None else numbers[0]
 
     def size(self, key: bytes) -> int | None:
-        number, value = self.values.get(key, (0, None))
+        at, value = self.values.get(key, (0, None))
         if value is None:
             return None
         words = value.split()
-        if len(words) != 2 or not words[0].isdigit() or words[1] != b"kB":
-            raise ParseError(self.path, number, key + b":" + value, "a size such as '13924 kB'")
+        if len(words) != 2 or not number.countable(words[0]) or words[1] != b"kB":
+            raise ParseError(self.path, at, key + b":" + value, "a size such as '13924 kB'")
         return int(words[0]) * 1024
 
     def ids(self, key: bytes) -> frozenset[int] | None:
-        number, value = self.values.get(key, (0, None))
-        return None if value is None else idlist.parse(value, self.path, number)
+        at, value = self.values.get(key, (0, None))
+        return None if value is None else idlist.parse(value, self.path, at)
 
 
 def parse(data: bytes, path: str) -> Status:
     """Raises ParseError for a line without a colon, a broken value of a field we read, or a file without Name."""
     values: dict[bytes, tuple[int, bytes]] = {}
-    for number, line in enumerate(data.split(b"\n"), 1):
+    for at, line in enumerate(data.split(b"\n"), 1):
         key, colon, value = line.partition(b":")
         if colon:
-            values[key] = (number, value)
+            values[key] = (at, value)
         elif line:
-            raise ParseError(path, number, line, "'Key: value'")
+            raise ParseError(path, at, line, "'Key: value'")
     if b"Name" not in values:
         raise ParseError(path, 0, b"", "a line 'Name:'")
     fields = _Fields(path=path, values=values)

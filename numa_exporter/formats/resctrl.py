@@ -14,9 +14,10 @@ also has dirty victims, so that total - local overstates what was remote.
 
 import re
 
+from numa_exporter.formats import number
 from numa_exporter.formats.parse_error import ParseError
 
-_DOMAIN = re.compile(r"mon_(?:sub_)?L3_([0-9]+)")
+_DOMAIN = re.compile(r"mon_(?:sub_)?L3_([0-9]{1,9})")
 # "Error": the hardware refused the RMID; "Unassigned": counter assignment mode gave this group no counter.
 _NO_VALUE = frozenset({b"Unavailable", b"Error", b"Unassigned"})
 
@@ -32,6 +33,6 @@ def parse(data: bytes, path: str) -> int | None:
     line = data.strip()
     if line in _NO_VALUE:
         return None
-    if not line.isdigit():
+    if not number.countable(line):
         raise ParseError(path, 1, line, "a number of bytes, 'Unavailable', 'Error' or 'Unassigned'")
     return int(line)

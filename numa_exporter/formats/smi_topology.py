@@ -29,8 +29,9 @@ _HEADER = re.compile(r"\s*GPU[0-9]+\s.*CPU Affinity")
 _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
 _LINK = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|NV[0-9]+|PSB|SOC|C2C|N/A|OK|NS|ERR!?")
 _OVERWRITTEN = re.compile(r"[A-Z]+(?P<list>[0-9][0-9,-]*)")
+_GPU = re.compile(r"GPU[0-9]{1,9}")
 _NIC = re.compile(r"\s*(NIC[0-9]+):\s+(\S+)\s*")
-_ROCM = re.compile(r"GPU\[([0-9]+)\]\s*:\s*\(Topology\) Numa (Node|Affinity):\s*(-?[0-9]+)")
+_ROCM = re.compile(r"GPU\[([0-9]{1,9})\]\s*:\s*\(Topology\) Numa (Node|Affinity):\s*(-?[0-9]{1,9})\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,7 @@ def _nvidia(lines: Sequence[str], path: str) -> Iterator[GpuRow]:
         words = lines[at].split()
         if not words or words[0] not in devices:
             return
-        if words[0].startswith("GPU"):
+        if _GPU.fullmatch(words[0]):
             yield _row(words, devices, columns, path, at + 1, lines[at])
 
 
