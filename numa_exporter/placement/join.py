@@ -7,25 +7,26 @@ from functools import cache, partial
 from numa_exporter.model.ids import ProcessKey, RankKey
 from numa_exporter.model.kubelet import Promises
 from numa_exporter.model.names import Names
-from numa_exporter.model.placement import CpuAccount, Ledger, Placement, ProcessMark, Rank, Tally, Workload
+from numa_exporter.model.placement import CpuAccount, Ledger, Machine, Placement, ProcessMark, Rank, Tally, Workload
 from numa_exporter.model.processes import Cgroup
 from numa_exporter.model.sample import Sample
 from numa_exporter.model.thresholds import Settings
 from numa_exporter.placement import stuck
 from numa_exporter.placement.accounts import Step, kept, marked
 from numa_exporter.placement.grants import grant_of
-from numa_exporter.placement.interrupts import near_nics
-from numa_exporter.placement.locality import Home, counted, cpus_by_node, home
+from numa_exporter.placement.interrupts import fired, near_nics
+from numa_exporter.placement.locality import counted, cpus_by_node, home
 from numa_exporter.placement.machine import place_machine
 from numa_exporter.placement.memory import sharers
+from numa_exporter.placement.misalignment import gpu_spread
 from numa_exporter.placement.naming import Keys, job_of, keys
 from numa_exporter.placement.ownership import ownership
 from numa_exporter.placement.plan import Plan, plans
 from numa_exporter.placement.promises import promises
-from numa_exporter.placement.rank import Cast, Scene, place_rank
+from numa_exporter.placement.rank import Cast, Ground, Scene, place_rank
 from numa_exporter.placement.tally import advance
 
-Homes = Callable[[tuple[str, ...]], Home]
+Grounds = Callable[[tuple[str, ...]], Ground]
 CgroupTally = Tally[tuple[str, int]] | None
 
 
@@ -45,17 +46,15 @@ def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
         machine=machine,
         ledger=ledger,
         settings=settings,
-        interrupts=tallies.interrupts,
-        near_nics=near_nics(machine),
         shared_by=_sharers(planned, sample),
         names=names,
         grants=promised.grants if promised else (),
     )
     cgroups = _cgroup_seconds(sample, machine.node_of_cpu, ledger.cgroups)
     observed = frozenset(observer.workload for observer in owners.observers)
-    # Hundreds of containers have a handful of homes between them.
-    homes: Homes = cache(partial(home, machine))
-    placed = [_place(scene, homes, plan, cgroups if plan.key not in observed else None) for plan in planned]
+    # Hundreds of containers stand on a handful of grounds between them.
+    grounds: Grounds = cache(partial(_ground, machine, near_nics(machine), tallies.interrupts))
+    placed = [_place(scene, grounds, plan, cgroups if plan.key not in observed else None) for plan in planned]
     accounts = {key: account for _, own in placed for key, account in own.items()}
     return replace(
         _nothing(sample, ledger),
@@ -90,12 +89,25 @@ def _nothing(sample: Sample, ledger: Ledger) -> Placement:
     )
 
 
-def _place(scene: Scene, homes: Homes, plan: Plan, exact: CgroupTally) -> tuple[Workload, dict[RankKey, CpuAccount]]:
+def _ground(
+    machine: Machine,
+    nics: Mapping[str, Sequence[str]],
+    interrupts: Tally[tuple[str, int]] | None,
+    gpus: tuple[str, ...],
+) -> Ground:
+    own = home(machine, gpus)
+    return Ground(home=own, interrupts=fired(nics, gpus, own, interrupts), spread=gpu_spread(machine, gpus))
+
+
+def _place(
+    scene: Scene, grounds: Grounds, plan: Plan, exact: CgroupTally
+) -> tuple[Workload, dict[RankKey, CpuAccount]]:
     cgroup = _cgroup(scene.sample, plan.directory)
-    placed = [place_rank(scene, cast) for cast in _casts(homes, plan, cgroup, exact)]
+    nodes = [placed.id for placed in scene.machine.nodes]
+    placed = [place_rank(scene, cast) for cast in _casts(grounds, plan, cgroup, exact, nodes)]
     ranks = tuple(rank for rank, _ in placed if rank.key.uuid is not None)
     helpers: Rank | None = next((rank for rank, _ in placed if rank.key.uuid is None), None)
-    whole = homes(plan.gpus)
+    whole = grounds(plan.gpus).home
     workload = Workload(
         key=plan.key,
         pod_uid=plan.path.pod_uid,
@@ -119,7 +131,9 @@ def _place(scene: Scene, homes: Homes, plan: Plan, exact: CgroupTally) -> tuple[
     return workload, {rank.key: account for rank, account in placed}
 
 
-def _casts(homes: Homes, plan: Plan, cgroup: Cgroup | None, exact: CgroupTally) -> Iterable[Cast]:
+def _casts(
+    grounds: Grounds, plan: Plan, cgroup: Cgroup | None, exact: CgroupTally, nodes: Iterable[int]
+) -> Iterable[Cast]:
     groups = plan.groups
     alone = len(groups.ranks) == 1 and not groups.helpers
     for group in groups.ranks:
@@ -127,16 +141,16 @@ def _casts(homes: Homes, plan: Plan, cgroup: Cgroup | None, exact: CgroupTally) 
         yield Cast(
             key=RankKey(workload=plan.key, uuid=group.uuid),
             gpus=gpus,
-            home=homes(gpus),
+            ground=grounds(gpus),
             members=group.members,
             cgroup=cgroup,
-            exact=_exact(exact, cgroup) if alone else None,
+            exact=_exact(exact, cgroup, nodes) if alone else None,
         )
     if groups.helpers:
         yield Cast(
             key=RankKey(workload=plan.key, uuid=None),
             gpus=(),
-            home=homes(plan.gpus),
+            ground=Ground(home=grounds(plan.gpus).home),
             members=groups.helpers,
             cgroup=cgroup,
         )
@@ -158,11 +172,11 @@ def _cgroup_seconds(sample: Sample, node_of_cpu: Mapping[int, int], before: Cgro
     return replace(advance(before, seconds, sample.monotonic), total={}) if seconds else None
 
 
-def _exact(tally: CgroupTally, cgroup: Cgroup | None) -> Step | None:
+def _exact(tally: CgroupTally, cgroup: Cgroup | None, nodes: Iterable[int]) -> Step | None:
     """What the container used in the last interval; None where the kernel has no figures, or on their first sight."""
     if tally is None or cgroup is None or cgroup.cpu_seconds is None:
         return None
-    used = {node: seconds for (path, node), seconds in tally.step.items() if path == cgroup.path}
+    used = {node: tally.step[cgroup.path, node] for node in nodes if (cgroup.path, node) in tally.step}
     return Step(seconds=used) if used else None
 
 

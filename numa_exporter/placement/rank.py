@@ -1,53 +1,65 @@
 """One rank, or the helpers of a workload together, set against its home."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from numa_exporter.model.ids import Dimension, ProcessKey, RankKey
 from numa_exporter.model.kubelet import Grant
 from numa_exporter.model.names import Names
-from numa_exporter.model.placement import CpuAccount, Ledger, Machine, PlacedProcess, Rank, Tally
+from numa_exporter.model.placement import CpuAccount, Ledger, Machine, PlacedProcess, Rank
 from numa_exporter.model.processes import Cgroup, ProcessThreads
 from numa_exporter.model.sample import Sample
 from numa_exporter.model.thresholds import Settings
 from numa_exporter.placement.accounts import Step, credited, step_of
 from numa_exporter.placement.cpu import CpuSide, cpu_side
-from numa_exporter.placement.interrupts import Fired, fired
+from numa_exporter.placement.interrupts import Fired
 from numa_exporter.placement.locality import Home
 from numa_exporter.placement.memory import MemorySide, Share, memory_side
-from numa_exporter.placement.misalignment import cpu_shares, gpu_spread, memory_shares, ratios
+from numa_exporter.placement.misalignment import cpu_shares, memory_shares, ratios
 from numa_exporter.placement.ownership import Member
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """What every rank of one sample is placed against. ``shared_by``: how many ranks map a segment of shared memory.
-    ``near_nics``: the NICs at PIX or PXB of a GPU. ``names`` and ``grants`` are those of all containers."""
+    ``names`` and ``grants`` are those of all containers."""
 
     sample: Sample
     machine: Machine
     ledger: Ledger
     settings: Settings
-    interrupts: Tally[tuple[str, int]] | None
-    near_nics: Mapping[str, Sequence[str]]
     shared_by: Mapping[str, int]
     names: Names = field(default_factory=Names)
     grants: tuple[Grant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What follows from a set of GPUs: the home of whoever computes on them, the interrupts of the NICs beside them,
+    how far they are spread."""
+
+    home: Home
+    interrupts: Fired | None = None
+    spread: Share | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cast:
-    """Who is to be placed: the members of a rank, its GPUs (none for helpers), its home.
+    """Who is to be placed: the members of a rank, its GPUs (none for helpers), the ground that they stand on.
 
     ``exact``: v1's exact CPU time of the container, where that is the rank's alone.
     """
 
     key: RankKey
     gpus: tuple[str, ...]
-    home: Home
+    ground: Ground
     members: Sequence[Member]
     cgroup: Cgroup | None
     exact: Step | None = None
+
+    @property
+    def home(self) -> Home:
+        return self.ground.home
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +71,6 @@ class _Sides:
     cpu_known: bool
     cpu: CpuSide
     memory: MemorySide
-    interrupts: Fired | None
 
 
 def place_rank(scene: Scene, cast: Cast) -> tuple[Rank, CpuAccount]:
@@ -69,11 +80,10 @@ def place_rank(scene: Scene, cast: Cast) -> tuple[Rank, CpuAccount]:
     shares: dict[Dimension, Share] = {}
     if cast.home.nodes and not cast.home.indistinct:
         mems = cast.cgroup.mems if cast.cgroup else None
-        shares.update(cpu_shares(sides.account, sides.cpu, sides.interrupts))
+        shares.update(cpu_shares(sides.account, sides.cpu, cast.ground.interrupts))
         shares.update(memory_shares(scene.machine, cast.home, sides.memory, mems))
-    spread = gpu_spread(scene.machine, cast.gpus)
-    if spread is not None:
-        shares["gpu_spread"] = spread
+    if cast.ground.spread is not None:
+        shares["gpu_spread"] = cast.ground.spread
     return _rank(scene.machine, cast, members, sides, shares), sides.account
 
 
@@ -95,14 +105,13 @@ def _sides(scene: Scene, cast: Cast, members: Sequence[Member]) -> _Sides:
         cpu_known=cast.exact is not None or any(key in on_cpu for key in keys),
         cpu=cpu_side(scene.machine, home, [on_cpu[key] for key in keys if key in on_cpu]),
         memory=memory_side([in_memory[key] for key in keys if key in in_memory], scene.shared_by),
-        interrupts=fired(scene.near_nics, cast.gpus, home, scene.interrupts),
     )
 
 
 def _rank(
     machine: Machine, cast: Cast, members: Sequence[Member], sides: _Sides, shares: Mapping[Dimension, Share]
 ) -> Rank:
-    home, cpu, memory, account, fired = cast.home, sides.cpu, sides.memory, sides.account, sides.interrupts
+    home, cpu, memory, account, fired = cast.home, sides.cpu, sides.memory, sides.account, cast.ground.interrupts
     started = [member.process.start_time for member in members if member.process.start_time is not None]
     found = ratios(shares)
     return Rank(
@@ -148,7 +157,7 @@ def _from_zero(machine: Machine, cast: Cast, step: Step) -> Step:
     CPUs. Helpers are not judged, so they have no zeros."""
     known = cast.home.nodes and cast.key.uuid is not None
     zeros = {placed.id: 0.0 for placed in machine.nodes if placed.kind == "cpu"} if known else {}
-    return replace(step, seconds={**zeros, **step.seconds})
+    return Step(seconds={**zeros, **step.seconds}, moved_seconds=step.moved_seconds)
 
 
 def _placed(member: Member, threads: ProcessThreads | None) -> PlacedProcess:
