@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests.lab.topology import ids
@@ -10,25 +9,19 @@ from tests.lab.topology import ids
 NODES = Path("/sys/devices/system/node")
 LEFT_KIB = 48 << 10
 """Free memory to leave; the kernel starts to take pages back further below."""
+BLOCK = 4 << 20
 
 
 def fill(node: int) -> None:
-    """Reads files on the node's CPUs: page cache goes where the reader runs."""
+    """Reads a large file on the node's CPUs: page cache goes where the reader runs."""
     folder = NODES / f"node{node}"
     mask = os.sched_getaffinity(0)
     os.sched_setaffinity(0, ids((folder / "cpulist").read_text().strip()))
-    for path in _files(Path("/usr")):
-        if _free_kib(folder) <= LEFT_KIB:
-            break
-        path.read_bytes()
-    else:
-        raise RuntimeError("/usr has too few files to fill a node with")
+    with open(os.environ["LAB_WEIGHTS"], "rb", buffering=0) as weights:
+        while _free_kib(folder) > LEFT_KIB:
+            if not weights.read(BLOCK):
+                raise RuntimeError(f"{weights.name} is too small to fill node {node}")
     os.sched_setaffinity(0, mask)
-
-
-def _files(root: Path) -> Iterator[Path]:
-    for folder, _, names in os.walk(root):
-        yield from (path for name in names if (path := Path(folder, name)).is_file() and not path.is_symlink())
 
 
 def _free_kib(folder: Path) -> int:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
 V1 = ("memory", "cpuset", "cpu,cpuacct", "hugetlb")
+LOGS = Path("/var/log")
+NAMESPACE = "lab"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,25 +44,34 @@ class Container:
         return "/".join(["kubepods", *level, f"pod{self.uid}", self.id])
 
     def create(self) -> list[Path]:
-        """Makes the container's directory in every hierarchy that is mounted, the one with memory first."""
+        """Makes its log, and its directory in every mounted hierarchy; returns those, the one with memory first."""
+        self._log()
         if (ROOT / "cgroup.controllers").exists():
             return [self._create_v2(ROOT)]
-        found = [
-            self._create_v1(ROOT / name)
-            for name in ("memory", "cpuset", "cpu,cpuacct", "hugetlb")
-            if (ROOT / name).is_dir()
-        ]
+        found = [self._create_v1(ROOT / name) for name in V1 if (ROOT / name).is_dir()]
         if (ROOT / "unified").is_dir():
             found.append(self._create_v2(ROOT / "unified"))
         return found
 
+    def _log(self) -> None:
+        """Where the kubelet keeps it, which tells the names; those of pods have no underscore."""
+        pod = self.pod.replace("_", "-")
+        log = LOGS / "pods" / f"{NAMESPACE}_{pod}_{self.uid}" / self.name / "0.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.touch()
+        link = LOGS / "containers" / f"{pod}_{NAMESPACE}_{self.name}-{self.id}.log"
+        link.parent.mkdir(exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to(log)
+
     def _create_v2(self, root: Path) -> Path:
         folder = root
         for part in self.systemd_path().split("/"):
-            controllers = (folder / "cgroup.controllers").read_text().split()
-            (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in controllers))
-            folder /= part
-            folder.mkdir(exist_ok=True)
+            parent, folder = folder, folder / part
+            if not folder.is_dir():  # each write waits for all CPUs
+                controllers = (parent / "cgroup.controllers").read_text().split()
+                (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in controllers))
+                folder.mkdir()
         self._confine(folder)
         return folder
 

@@ -4,7 +4,8 @@
  *
  *     engine policy=bind:1 hold=anon:24 policy=bind:0 hold=anon:8 fork=2 thread=4-7
  *
- * The steps are done in order, so pages can be placed before a bind:
+ * The steps are done in order, so pages can be placed before a bind; -- ends them with a command to become:
+ *     cgroup=FOLDER      enter it
  *     comm=NAME          what the process calls itself
  *     cpus=LIST          the calling thread, and those it starts later, run on these CPUs
  *     policy=MODE[:NODES]  set_mempolicy(2); the modes are below
@@ -207,13 +208,27 @@ static void wake(int unused)
 	(void)unused;
 }
 
+static void enter(const char *cgroup)
+{
+	char path[512];
+	int file;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+	file = open(path, O_WRONLY);
+	if (write(file, "0", 1) != 1) /* 0 is whoever writes it */
+		err(1, "%s", path);
+	close(file);
+}
+
 static void step(char *name, char *value)
 {
 	char *size = strchr(value, ':');
 	size_t bytes = size ? strtoul(size + 1, NULL, 10) * MIB : 0;
 	char path[64];
 
-	if (!strcmp(name, "comm")) {
+	if (!strcmp(name, "cgroup")) {
+		enter(value);
+	} else if (!strcmp(name, "comm")) {
 		prctl(PR_SET_NAME, value);
 	} else if (!strcmp(name, "cpus")) {
 		run_on(value);
@@ -264,6 +279,10 @@ int main(int count, char **words)
 	for (int i = 1; i < count; i++) {
 		char *value = strchr(words[i], '=');
 
+		if (!strcmp(words[i], "--")) {
+			execvp(words[i + 1], words + i + 1);
+			err(127, "%s", words[i + 1]);
+		}
 		if (!value)
 			errx(1, "not STEP=VALUE: %s", words[i]);
 		*value = 0;

@@ -105,9 +105,9 @@ def report_of(bundle: Path) -> Json:
         return dict(json.load(member))
 
 
-def replayed(bundle: Path, *arguments: str) -> str:
+def replayed(bundle: Path, *arguments: str, program: str = "numa_exporter.cli.main") -> str:
     """What `numa-exporter report` says of a bundle here."""
-    command = [sys.executable, "-m", "numa_exporter.cli.main", "report", "--replay", str(bundle), *arguments]
+    command = [sys.executable, "-m", program, "report", "--replay", str(bundle), *arguments]
     done = subprocess.run(command, cwd=REPOSITORY, check=False, capture_output=True, text=True)
     assert done.returncode in (0, 1, 2) and not done.stderr, done.stderr
     return done.stdout

@@ -1,6 +1,6 @@
 """Run in the guest: the exporter beside running workloads, and the kernel's own answers taken after it.
 
-    python -m tests.lab.observe OPTIONS -- good remote_memory -- report --json -- misread snapshot -o ...
+    python -m tests.lab.observe OPTIONS -- good remote_memory -- snapshot -o FILE -- without-nvml report
 
 prints {"runs": [{"exit_code", "stdout", "stderr"} of each run], "ranks": {workload: [what is known of each]}}.
 NVML, as the shim, names each rank's process on its GPUs, but for a run `without-nvml`; what a run leaves in $LAB_OUT

@@ -8,12 +8,19 @@ from tests.nvml.build import NvmlShim
 from tests.nvml.build import build as build_nvml
 
 ENGINE = Path(__file__).resolve().with_name("engine.c")
+WEIGHTS_BYTES = 4 << 30
 
 
 def programs(folder: Path) -> Mapping[str, str]:
-    """Builds both in `folder`; the environment in which a guest finds them. CalledProcessError where gcc fails."""
+    """Builds both in `folder`, and makes a large sparse file; the environment in which a guest finds them.
+
+    CalledProcessError where gcc fails.
+    """
     nvml = NvmlShim(library=build_nvml(folder), file=folder / "nvml", log=folder / "log")
-    return {**nvml.environment, "LAB_ENGINE": str(build_engine(folder))}
+    weights = folder / "weights"
+    with weights.open("wb") as file:
+        file.truncate(WEIGHTS_BYTES)
+    return {**nvml.environment, "LAB_ENGINE": str(build_engine(folder)), "LAB_WEIGHTS": str(weights)}
 
 
 def build_engine(folder: Path) -> Path:

@@ -79,11 +79,7 @@ def _said(name: str, process: "subprocess.Popen[bytes]") -> dict[str, Any]:
 
 def _start(rank: Rank, cgroups: Sequence[Path]) -> "subprocess.Popen[bytes]":
     """Enters the container first, so that all that the process ever touches is charged there."""
-
-    def enter() -> None:
-        for folder in cgroups:
-            (folder / "cgroup.procs").write_text(str(os.getpid()))
-
+    enter = [f"cgroup={folder}" for folder in cgroups]
     numactl = ["numactl", *rank.numactl.split()] if rank.numactl else []
-    command = [*numactl, str(ENGINE), *rank.steps.split()]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=enter)  # noqa: PLW1509 - no threads yet
+    command = [str(ENGINE), *enter, "--", *numactl, str(ENGINE), *rank.steps.split()]
+    return subprocess.Popen(command, stdout=subprocess.PIPE)

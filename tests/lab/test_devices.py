@@ -1,14 +1,12 @@
-"""Devices of a machine that passes for a real one, a build with a fault in it, and a host without NVML: one boot."""
+"""Devices of a machine that passes for a real one, and a host without NVML: one boot."""
 
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from tests.lab import checks
-from tests.lab.observation import Json, Observation, observe, report_of
+from tests.lab.observation import LIMITS, Json, Observation, observe
 from tests.lab.runner import Lab
 from tests.lab.workloads import DEVICES
 
@@ -17,10 +15,14 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture(scope="module")
 def seen(lab: Callable[..., Lab]) -> Observation:
-    """On each node a GPU on one switch with a NIC, another in a slot of 8 lanes. CPU 3, of node 1, serves the NICs."""
+    """On each node a GPU on one switch with a NIC, another in a slot of 8 lanes. CPU 3, of node 1, serves the NICs.
+
+    Ranks are old enough by their age alone: without NVML nobody knows whether their GPU memory is steady.
+    """
     machine = lab("2s2n-lean", devices=("nvidia/net", "nvidia:8"), guest=False, append="numa_balancing=disable")
-    runs = [["misread", "snapshot", "-o", "/run/lab/out/misread"], ["without-nvml", "report", "--json"]]
-    return observe(machine, list(DEVICES), options=["--interrupts", "3"], runs=runs)
+    blind = ["without-nvml", "report", "--json"]
+    limits = {**LIMITS, "rank-age-seconds": "1"}
+    return observe(machine, list(DEVICES), options=["--interrupts", "3"], runs=[blind], limits=limits)
 
 
 def found(document: Json, code: str) -> Iterator[Json]:
@@ -46,19 +48,9 @@ def test_interrupts(seen: Observation) -> None:
     assert seen.findings("near_nic") == ["info gpus_span_sockets", "info irq_remote"]
 
 
-def test_a_planted_fault_is_found(seen: Observation) -> None:
-    """A build that reads N1 as N0 does not get past the check that the others pass."""
-    names = ["near_nic", "opens_one"]
-    checks.check_pages(seen, names)
-    misread = replace(seen, document=report_of(Path(seen.bundle).with_name("misread")))
-    with pytest.raises(AssertionError):
-        checks.check_pages(misread, names)
-    assert misread.findings("opens_one") != seen.findings("opens_one")
-
-
 def test_without_nvml(seen: Observation) -> None:
     """Open files are all that is known: of who has every GPU open nothing can be judged, of who has one it can."""
-    blind = replace(seen, document=json.loads(seen.runs[1]["stdout"]))
+    blind = replace(seen, document=json.loads(seen.runs[0]["stdout"]))
     assert blind.findings("opens_all") == ["info device_opened_everywhere"]
     assert blind.findings("opens_one") == ["warning memory_remote", "warning policy_off_home"]
     ((rank, _),) = blind.told("opens_one")

@@ -49,7 +49,7 @@ def test_memory_of_gpus(lab: Machine) -> None:
     assert kinds(seen) == ["cpu", "cpu", "gpu", "gpu"]
     ((beside, _),) = seen.told("beside")
     assert beside["mapped"]["anon"]["2"] == 32 << 20
-    assert beside["misalignment"]["memory"] == 0
+    assert beside["not_judged"]["memory"].startswith("under ")  # those 32 MiB do not count: the rest is too little
     assert {name: seen.findings(name) for name in MEMORY_ONLY} == {"beside": [], "beyond": ["warning memory_remote"]}
     assert seen.findings() == [*GUEST, "warning gpu_node_polluted"]
     (polluted,) = (found for found in seen.document["findings"] if found["code"] == "gpu_node_polluted")

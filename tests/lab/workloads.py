@@ -18,7 +18,8 @@ NONE: Mapping[int, int] = MappingProxyType({})
 NEAR, FAR = "--cpunodebind=0 --membind=0", "--cpunodebind=1 --membind=1"
 # the same by the process itself, which spares an emulated CPU the start of numactl
 BIND_0, BIND_1 = "cpus=0-1 policy=bind:0", "cpus=2-3 policy=bind:1"
-ANON = "hold=anon:24"
+ANON = "hold=anon:12"
+CUDA = "open=/dev/nvidiactl open=/dev/nvidia-uvm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,57 +46,57 @@ TWO_SOCKETS = MappingProxyType(
     {
         # with the grain
         "good": (Rank(numactl=NEAR), Rank(gpus=ON_1, numactl=FAR)),
-        "good_busy": (Rank(steps=f"{BIND_0} hold=anon:24 busy=6"),),
+        "good_busy": (Rank(steps=f"{BIND_0} hold=anon:12 busy=6"),),
         "confined": (Rank(container=_pod("confined", "0-1", "0")),),
         # one thing against it each
-        "remote_cpu": (Rank(numactl="--cpunodebind=1 --membind=0", steps="hold=anon:24 busy=6"),),
+        "remote_cpu": (Rank(numactl="--cpunodebind=1 --membind=0", steps="hold=anon:12 busy=6"),),
         "remote_memory": (Rank(numactl="--cpunodebind=0 --membind=1"),),
-        "prefer_many": (Rank(steps="cpus=0-1 policy=prefer_many:1 hold=anon:24"),),
+        "prefer_many": (Rank(steps="cpus=0-1 policy=prefer_many:1 hold=anon:12"),),
         "interleave": (Rank(numactl="--cpunodebind=0 --interleave=all"),),
-        "thp": (Rank(steps="cpus=0-1 policy=bind:1 hold=thp:24"),),
+        "thp": (Rank(steps="cpus=0-1 policy=bind:1 hold=thp:12"),),
         "hugetlb": (Rank(steps="cpus=0-1 policy=bind:1 hold=hugetlb:8"),),
-        "shared": (Rank(numactl=FAR, steps="hold=shm:8 hold=shmem_anon:12 hold=memfd:16"),),
+        "shared": (Rank(numactl=FAR, steps="hold=shm:4 hold=shmem_anon:6 hold=memfd:8"),),
         "driver": (Rank(steps="cpus=2-3 open=/dev/nvidia0 open=/dev/nvidia-uvm hold=driver:8"),),
         "host_buffers": (
-            Rank(steps=f"{BIND_0} hold=anon:80 policy=bind:1 hold=shmem_anon:8 policy=bind:0 hold=anon:4"),
+            Rank(steps=f"{BIND_0} hold=anon:52 policy=bind:1 hold=shmem_anon:5 policy=bind:0 hold=anon:4"),
         ),
-        "before_bind": (Rank(steps="cpus=0-1 policy=bind:1 hold=anon:8 policy=bind:0 hold=anon:44"),),
+        "before_bind": (Rank(steps="cpus=0-1 policy=bind:1 hold=anon:5 policy=bind:0 hold=anon:28"),),
         "swapped": (Rank(numactl=FAR), Rank(gpus=ON_1, numactl=NEAR)),
         "escaped_threads": (Rank(steps=f"{BIND_0} hold=anon:8 busy=2 thread=2-3 busy=3" + 5 * " thread=0-1"),),
-        "astray": (Rank(gpus=ON_1, steps="policy=bind:1 hold=anon:24", container=_pod("astray", "0-1")),),
+        "astray": (Rank(gpus=ON_1, steps="policy=bind:1 hold=anon:12", container=_pod("astray", "0-1")),),
         "wide_mems": (Rank(container=_pod("wide_mems", "0-1")),),
-        "wide_cpus": (Rank(steps="policy=bind:0 hold=anon:24", container=_pod("wide_cpus", "0,2-3")),),
+        "wide_cpus": (Rank(steps="policy=bind:0 hold=anon:12", container=_pod("wide_cpus", "0,2-3")),),
         # what looks like it and is not
-        "wide_mems_bound": (Rank(steps="policy=bind:0 hold=anon:24", container=_pod("wide_mems_bound", "0-1")),),
+        "wide_mems_bound": (Rank(steps="policy=bind:0 hold=anon:12", container=_pod("wide_mems_bound", "0-1")),),
         "wide_cpus_bound": (
-            Rank(steps="cpus=0 policy=bind:0 hold=anon:24", container=_pod("wide_cpus_bound", "0,2-3")),
+            Rank(steps="cpus=0 policy=bind:0 hold=anon:12", container=_pod("wide_cpus_bound", "0,2-3")),
         ),
-        "prefer_near": (Rank(steps="cpus=0-1 policy=prefer:0 hold=anon:24"),),
-        "few_host_buffers": (Rank(steps=f"{BIND_0} hold=anon:24 policy=bind:1 hold=shmem_anon:2 policy=bind:0"),),
+        "prefer_near": (Rank(steps="cpus=0-1 policy=prefer:0 hold=anon:12"),),
+        "few_host_buffers": (Rank(steps=f"{BIND_0} hold=anon:12 policy=bind:1 hold=shmem_anon:2 policy=bind:0"),),
         "few_before_bind": (Rank(steps="cpus=0-1 policy=bind:1 hold=anon:2 policy=bind:0 hold=anon:8"),),
-        "stray": (Rank(gpus=MappingProxyType({0: BIG, 1: STRAY}), steps=f"{BIND_0} hold=anon:24"),),
+        "stray": (Rank(gpus=MappingProxyType({0: BIG, 1: STRAY}), steps=f"{BIND_0} hold=anon:12"),),
         "monitor": (
             Rank(gpus=MappingProxyType({0: 0, 1: 0}), steps="comm=nv-hostengine open=/dev/nvidia0 open=/dev/nvidia1"),
         ),
-        "all_gpus": (Rank(gpus=BOTH, steps="policy=interleave:0-1 hold=anon:24"),),
+        "all_gpus": (Rank(gpus=BOTH, steps="policy=interleave:0-1 hold=anon:12"),),
         "nccl": (Rank(steps="policy=bind:0 hold=anon:8 busy=2 thread=0-1 thread=0-1 busy=0"),),
         "segment": (
-            Rank(steps=f"{BIND_0} hold=anon:8 mbind=interleave:0-1 share=segment:24"),
-            Rank(gpus=ON_1, steps=f"{BIND_1} hold=anon:8 mbind=interleave:0-1 share=segment:24"),
+            Rank(steps=f"{BIND_0} hold=anon:8 mbind=interleave:0-1 share=segment:12"),
+            Rank(gpus=ON_1, steps=f"{BIND_1} hold=anon:8 mbind=interleave:0-1 share=segment:12"),
         ),
         "tmpfs_weights": (
-            Rank(steps=f"{BIND_0} hold=anon:8 mbind=bind:1 share=weights:24"),
-            Rank(gpus=ON_1, steps=f"{BIND_1} hold=anon:8 mbind=bind:1 share=weights:24"),
+            Rank(steps=f"{BIND_0} hold=anon:8 mbind=bind:1 share=weights:12"),
+            Rank(gpus=ON_1, steps=f"{BIND_1} hold=anon:8 mbind=bind:1 share=weights:12"),
         ),
-        "file_weights": (Rank(steps="cpus=0-1 policy=bind:1 hold=file:24 policy=bind:0 hold=anon:8"),),
-        "pool": (Rank(steps="cpus=0-1 hold=anon:8 mbind=interleave:0-1 hold=anon:24"),),
-        "forked": (Rank(steps=f"{BIND_0} hold=anon:24 fork=2"), Rank(gpus=NONE, steps=f"{BIND_1} hold=anon:24")),
-        "loading": (Rank(steps="cpus=0-1 policy=bind:1 hold=anon:24 policy=default", loading=True),),
-        "idle": (Rank(steps="cpus=2-3 policy=bind:0 hold=anon:24"),),
+        "file_weights": (Rank(steps="cpus=0-1 policy=bind:1 hold=file:12 policy=bind:0 hold=anon:8"),),
+        "pool": (Rank(steps="cpus=0-1 hold=anon:8 mbind=interleave:0-1 hold=anon:12"),),
+        "forked": (Rank(steps=f"{BIND_0} hold=anon:12 fork=2"), Rank(gpus=NONE, steps=f"{BIND_1} hold=anon:12")),
+        "loading": (Rank(steps="cpus=0-1 policy=bind:1 hold=anon:12 policy=default", loading=True),),
+        "idle": (Rank(steps="cpus=2-3 policy=bind:0 hold=anon:12"),),
     }
 )
 # kernels from 6.9 on
-NEWER = MappingProxyType({"weighted_interleave": (Rank(steps="cpus=0-1 policy=weighted:0-1 hold=anon:24"),)})
+NEWER = MappingProxyType({"weighted_interleave": (Rank(steps="cpus=0-1 policy=weighted:0-1 hold=anon:12"),)})
 # GPU n is on node n, which has CPU n; nodes 0 and 1 are one socket
 SUB_NUMA = MappingProxyType(
     {
@@ -114,7 +115,7 @@ MEMORY_ONLY = MappingProxyType(
     }
 )
 # node 1 has CPUs 2-3 and no memory; numactl refuses such a node
-NO_MEMORY = MappingProxyType({"empty_bank": (Rank(gpus=ON_1, steps="cpus=2-3 hold=anon:24"), Rank(numactl=NEAR))})
+NO_MEMORY = MappingProxyType({"empty_bank": (Rank(gpus=ON_1, steps="cpus=2-3 hold=anon:12"), Rank(numactl=NEAR))})
 ONE_NODE = MappingProxyType({"alone": (Rank(),)})
 # a file cache takes all of node 0 first
 FULL_NODE = MappingProxyType(
@@ -127,8 +128,13 @@ FULL_NODE = MappingProxyType(
 DEVICES = MappingProxyType(
     {
         "near_nic": (Rank(numactl=NEAR), Rank(gpus=MappingProxyType({2: BIG}), numactl=FAR)),
-        "opens_all": (Rank(gpus=ON_1, steps="hold=anon:8" + "".join(f" open=/dev/nvidia{gpu}" for gpu in range(4))),),
-        "opens_one": (Rank(gpus=ON_1, steps="cpus=0 policy=bind:1 hold=anon:24 open=/dev/nvidia1"),),
+        "opens_all": (
+            Rank(
+                gpus=ON_1,
+                steps=f"policy=bind:0 hold=anon:8 {CUDA}" + "".join(f" open=/dev/nvidia{n}" for n in range(4)),
+            ),
+        ),
+        "opens_one": (Rank(gpus=ON_1, steps=f"cpus=0 policy=bind:1 hold=anon:12 {CUDA} open=/dev/nvidia1"),),
     }
 )
 
