@@ -3,6 +3,7 @@ refused where it is read, with file, member and line, and not where a report wou
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import get_args
 
@@ -14,6 +15,8 @@ YEAR_10000 = 253_402_300_800
 OF_BYTES = ("file", "kubelet")
 """Doors whose answers are bytes; those of the others are JSON."""
 _WIDEST = 1 << 64
+_NUMBERED = re.compile(r"/proc/[0-9]+/(?:task|fd|fdinfo)")
+"""Threads and descriptors: directories in which the kernel names everything by a number."""
 
 
 def check(question: Question, answer: Json) -> None:
@@ -24,6 +27,8 @@ def check(question: Question, answer: Json) -> None:
         expected, right = "rows of PID, bytes and instance", _processes
     if door == "device" and key == "hugetlbfs":
         expected, right = "pairs of device numbers", lambda value: _list(value, lambda pair: _list(pair, _count, 2))
+    if door == "list" and _NUMBERED.fullmatch(key):
+        expected, right = "a list of numbers", lambda value: _list(value, _number)
     if door == "pagemap" and " " not in key:
         expected, right = "true", lambda value: value is True
     if not right(answer):
@@ -101,6 +106,10 @@ def _nvml(value: Json) -> bool:
     if isinstance(value, list):
         return all(map(_nvml, value))
     return value is None or isinstance(value, bool) or text(value) or _count(value)
+
+
+def _number(value: Json) -> bool:
+    return isinstance(value, str) and len(value) <= 10 and value.isascii() and value.isdecimal()
 
 
 def _is_text(value: Json) -> bool:

@@ -49,13 +49,14 @@ def render(report: Report, style: Style) -> str:
 
 
 def harmless(text: str, style: Style) -> str:
-    """The text with every control character but newlines and the style's own escapes spelled out: whoever names a
-    cgroup or a process must not get to write to the terminal of the one who looks."""
+    """The text with every control character but newlines and the style's own escapes spelled out, and every byte that
+    is no UTF-8: whoever names a cgroup or a process must not get to write to the terminal of the one who looks, nor to
+    break the report."""
     ours = "|".join(re.escape(escape) for escape in (style.strong, style.warning, style.faint, style.end) if escape)
-    spelled = r"[\x00-\x09\x0b-\x1f\x7f-\x9f]"
+    spelled = r"[\x00-\x09\x0b-\x1f\x7f-\x9f\udc80-\udcff]"
     return re.sub(
         f"{ours}|{spelled}" if ours else spelled,
-        lambda found: found[0] if len(found[0]) > 1 else f"\\x{ord(found[0]):02x}",
+        lambda found: found[0] if len(found[0]) > 1 else f"\\x{ord(found[0]) & 0xFF:02x}",
         text,
     )
 

@@ -17,7 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _CGROUPFS = re.compile(r"pod(?P<uid>[0-9A-Za-z][0-9A-Za-z-]*)")
-_SYSTEMD = re.compile(r"(?P<parent>(?:.+-)?kubepods(?:-(?P<qos>burstable|besteffort))?)-pod(?P<uid>[^-]+)\.slice")
+_SYSTEMD = re.compile(
+    r"(?P<parent>(?:.+-)?kubepods(?:-(?P<qos>burstable|besteffort))?)-pod(?P<uid>\w+)\.slice", re.ASCII
+)
 _UNMISTAKABLE = re.compile(r"pod(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})", re.IGNORECASE)
 _MIXED_UP = re.compile(r"(?P<slice>.+\.slice):(?P<prefix>[^:]+):(?P<id>[^:]+)")
 _QOS = {"burstable": "Burstable", "besteffort": "BestEffort", None: "Guaranteed"}

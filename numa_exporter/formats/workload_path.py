@@ -167,7 +167,7 @@ def _in_pod(path: str, components: Sequence[str], pod: Pod) -> WorkloadPath:
         runtime=runtime,
         outer_container_id=outer[-1][1] if outer else None,
         slurm_job_id=(slurm["job"] or slurm["sluid"]) if slurm else None,
-        slurm_step=slurm["step"] if slurm else None,
+        slurm_step=shown(slurm["step"]) if slurm and slurm["step"] else None,
     )
 
 
@@ -179,7 +179,7 @@ def _container(path: str, components: Sequence[str]) -> WorkloadPath | None:
     at, container_id, runtime = found[-1]
     # A CRI name without its pod: the reader's cgroup namespace hides it, the names on disk can still tell it.
     in_kubernetes = components[at].startswith(("cri-containerd-", "crio-"))
-    unit = f"{runtime}/{container_id[:12]}" if runtime in ("docker", "podman") else _shown(components[at])
+    unit = f"{runtime}/{container_id[:12]}" if runtime in ("docker", "podman") else shown(components[at])
     return WorkloadPath(
         kind="k8s-container" if in_kubernetes else "container",
         path=path,
@@ -195,7 +195,7 @@ def _slurm(path: str) -> WorkloadPath | None:
     match = _SLURM.search(path)
     if match is None:
         return None
-    job, step = match["job"] or match["sluid"], match["step"]
+    job, step = match["job"] or match["sluid"], match["step"] and shown(match["step"])
     return WorkloadPath(
         kind="slurm-job",
         path=path,
@@ -210,11 +210,11 @@ def _machine(path: str) -> WorkloadPath | None:
     """An LXC container or a virtual machine."""
     machine = _VM.match(path)
     if machine:
-        name = _shown(machine[0].rpartition("/")[2])
+        name = shown(machine[0].rpartition("/")[2])
         return WorkloadPath(kind="vm", path=path, directory=machine[0], unit=name)
     lxc = _LXC.match(path)
     if lxc:
-        return WorkloadPath(kind="lxc", path=path, directory=lxc[0], unit=f"lxc/{_shown(lxc['name'])}")
+        return WorkloadPath(kind="lxc", path=path, directory=lxc[0], unit=f"lxc/{shown(lxc['name'])}")
     return None
 
 
@@ -227,7 +227,7 @@ def _host(path: str, kind: Literal["host", "ambiguous"] = "host") -> WorkloadPat
     if manager:
         del units[0]
     at = units[0] if units else len(components) - 1
-    unit = _shown(components[at]) if components else "/"
+    unit = shown(components[at]) if components else "/"
     unit = f"{manager[1]}/{unit}" if manager else unit
     return WorkloadPath(kind=kind, path=path, directory="/" + "/".join(components[: at + 1]), unit=unit)
 
@@ -236,6 +236,6 @@ def _ambiguous(path: str) -> WorkloadPath:
     return _host(path, "ambiguous")
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
     """A name as a label value: cgroup names are bytes, label values are text."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from numa_exporter.formats import idlist
+from numa_exporter.formats.workload_path import shown
 from numa_exporter.model.health import SourceHealth
 from numa_exporter.model.ids import Dimension, Locality, WorkloadKey
 from numa_exporter.model.placement import (
@@ -251,7 +252,7 @@ def _finding(finding: Finding) -> Json:
         "window_seconds": finding.window_seconds,
         "since": timestamp(finding.since),
         "confidence": finding.confidence,
-        "evidence": [{"path": evidence.path, "line": evidence.line} for evidence in finding.evidence],
+        "evidence": [{"path": shown(evidence.path), "line": shown(evidence.line)} for evidence in finding.evidence],
         "remedy": finding.remedy,
         "remedy_note": finding.remedy_note,
         "suppressed": (

@@ -164,6 +164,8 @@ def test_a_line_that_is_no_answer_is_named(line: bytes) -> None:
         ("file", "/proc/1/stat", ["1"]),
         ("list", "/proc", "1 2"),
         ("list", "/proc", [1]),
+        ("list", "/proc/1/fd", ["x"]),
+        ("list", "/proc/1/task", ["1", "9" * 5000]),
         ("link", "/proc/1/exe", 7),
         ("device", "/proc/1/fd/3", [195]),
         ("device", "/proc/1/fd/3", [195, True]),

@@ -211,3 +211,20 @@ def test_docker_of_all_ages(shared_data: Path) -> None:
     assert cases
     for case in cases:
         assert of_file((folder / case["filename"]).read_text()).container_id == case["containerId"], case["filename"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/kubepods.slice/kubepods-pod77d68b1c_\udccf.slice/cri-containerd-x.scope",
+        "/system.slice/slurmstepd.scope/job_7/step_\udccf/user/task_0",
+        f"/slurm/job_7/step_\udccf/kubepods/pod068e8fa0-9213-11e7-a01f-507b9d4141fa/{'a' * 64}",
+        "/lxc.payload.\udccf/init.scope",
+        "/user.slice/user-1000.slice/user@1000.service/\udccf.service",
+        "/machine.slice/machine-qemu\udccf.scope/libvirt/vcpu0",
+    ],
+)
+def test_labels_are_text_whatever_a_cgroup_is_called(path: str) -> None:
+    workload = classify_path(path)
+    for label in (workload.unit, workload.pod_uid, workload.container_id, workload.slurm_job_id, workload.slurm_step):
+        (label or "").encode("utf-8")

@@ -1,16 +1,18 @@
 """The document: contract §6's keys, unknown as null, the same numbers as the metrics, and a page can be drawn of it."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numa_exporter.cli import report_text
 from numa_exporter.metrics import TABLE
 from numa_exporter.metrics.exposition import families
 from numa_exporter.model.document import document
-from numa_exporter.model.report import Report
+from numa_exporter.model.report import Evidence, Finding, Report, Subject
 from numa_exporter.page import render
 from tests.builders import (
     GIB,
@@ -185,3 +187,12 @@ def test_a_page_can_be_drawn_of_any_mix_of_processes(specs: list[Spec]) -> None:
     page = render(found).html
     for work in found["workloads"]:
         assert work["unit"] in page
+
+
+def test_a_cgroup_whose_name_is_no_utf_8_can_be_told() -> None:
+    """Users name the cgroups below their own manager."""
+    told = Evidence(path="/sys/fs/cgroup/\udcff.service/cpuset.cpus.effective", line="\udcfe")
+    finding = Finding(code="cpuset_off_home", level="warning", subject=Subject(), sentence="x", evidence=(told,))
+    made = replace(report(crowded(two_socket(2), 1)), findings=(finding,))
+    assert json.dumps(document(made), ensure_ascii=False).encode()
+    assert r"/sys/fs/cgroup/\xff.service/" in report_text.render(made, report_text.Style())
