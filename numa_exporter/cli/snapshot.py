@@ -30,7 +30,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     args.looks = max(2, args.looks)  # rates and counters need two frames
-    folder = os.path.dirname(os.path.abspath(args.output))
+    folder = os.path.dirname(os.path.realpath(args.output))
     if not os.access(folder, os.W_OK):
         raise UsageError(f"--output: {folder}: cannot be written")
     if os.path.exists(args.output) and not os.path.isfile(args.output):
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         settings=flags.recorded_settings(report.settings),
     )
     data = pack(recording, document(report))
-    _write(args.output, data)
+    write(args.output, data)
     print(f"{args.output}: {len(recording.frames)} frames, {len(data)} bytes. {PRIVACY}")
     return EXIT_OK
 
@@ -60,14 +60,21 @@ def _both(recorder: RecordingHost, opened: flags.Opened) -> "flags.Step":
     return step
 
 
-def _write(path: str, data: bytes) -> None:
-    """Whole or not at all: a bundle cut short by a full disk must not look like one."""
-    part = f"{path}.part"
+def write(path: str, data: bytes) -> None:
+    """Whole or not at all: a bundle cut short by a full disk must not look like one, and leaves nothing behind. A link
+    keeps pointing where it does; what lies beside it under the name of the part is never written through."""
+    target = os.path.realpath(path)
+    part = f"{target}.{os.getpid()}.part"
     try:
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(descriptor)
+            os.replace(part, target)
+        except BaseException:
+            os.unlink(part)
+            raise
     except OSError as error:
         raise UsageError(f"--output: {path}: {error.strerror}") from error
