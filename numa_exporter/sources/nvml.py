@@ -25,6 +25,10 @@ DRIVER_ROOTS = ("", "/run/nvidia/driver", "/driver-root")
 RELEASED_SECONDS = 300.0
 """How long handles stay given up: time to change a MIG mode or reset a GPU. A second request starts it again."""
 
+REOPEN_SECONDS, REOPEN_AT_MOST = 60.0, 600.0
+"""How long an NVML that was opened anew in vain is left alone: twice as long each time. To open it is work for the
+driver and for every GPU of the machine, and a GPU that fell off the bus stays away until a reset."""
+
 _SONAME = "libnvidia-ml.so.1"
 _FOLDERS = (
     "/usr/lib64",
@@ -70,11 +74,16 @@ class Nvml:
         self._handles: dict[tuple[int | str, ...], Handle] = {}
         self._worked = False
         self._stale = False
+        self._patience()
         self._released_until = -math.inf
+
+    def _patience(self) -> None:
+        """Nothing was tried in vain so far."""
+        self._reopen_at, self._reopen_wait = -math.inf, REOPEN_SECONDS
 
     def ask(self, function: str, *arguments: int | str) -> Json:
         """The answer; see nvml_questions.py. "DeviceGetCount" is the first question of a look: where a GPU or the
-        driver went away before, it opens NVML anew.
+        driver went away before, it opens NVML anew, and more and more rarely as long as that does not help.
 
         HostError: ``absent`` no library, no such function or not supported; ``denied``; ``gone`` a lost GPU or
         driver, or handles released; ``stuck`` an earlier call has not returned; ``garbled`` an answer that is none.
@@ -97,6 +106,7 @@ class Nvml:
         """Gives up every GPU handle for a while. Never waits: a call in flight does it when it returns, and a stuck
         one keeps them, for nvmlShutdown beside it would hang as well."""
         self._released_until = self._clock() + self._released_seconds
+        self._patience()  # what was reset meanwhile is to be seen at once
         threading.Thread(target=self._close_unless_busy, name="nvml-release", daemon=True).start()
 
     @property
@@ -115,7 +125,11 @@ class Nvml:
             raise HostError("absent", path, "not in the table of questions")
         if function == "DeviceGetCount":
             self._handles.clear()  # GPUs and MIG devices come and go between looks
-            if self._stale:
+            if not self._stale:
+                self._patience()
+            elif self._clock() >= self._reopen_at:
+                self._reopen_at = self._clock() + self._reopen_wait
+                self._reopen_wait = min(2 * self._reopen_wait, REOPEN_AT_MOST)
                 self._close()
         pynvml = self._pynvml or self._open(path)
         try:

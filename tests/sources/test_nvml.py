@@ -180,6 +180,30 @@ answer = [first, lost, [ask("DeviceGetCount"), ask("DeviceGetUUID", 0)]]
     assert calls == ["nvmlInitWithFlags", "nvmlShutdown", "nvmlInitWithFlags"]
 
 
+def test_a_gpu_that_stays_lost_is_looked_for_more_and_more_rarely(nvml_shim: NvmlShim) -> None:
+    """A look each 30 s for an hour; then it comes back, and one that is lost later is looked for at once again."""
+    nvml_shim.write(GPU0, GPU1, "error;function=*;gpu=0;code=15")
+    code = f"""
+def look():
+    global now
+    now += 30.0
+    return [ask("DeviceGetCount"), ask("DeviceGetUUID", 0), ask("DeviceGetUUID", 1)]
+lost = [look() for _ in range(120)]
+write({GPU0!r}, {GPU1!r})
+back = [look() for _ in range(21)][-1]
+look()
+write({GPU0!r}, {GPU1!r}, "error;function=*;gpu=0;code=15")
+again = [look(), look()]
+answer = [lost[0], lost[-1], back, again[0]]
+"""
+    gone, here = [2, "gone", "GPU-1"], [2, "GPU-0", "GPU-1"]
+    assert run(nvml_shim, code) == [gone, gone, here, gone]
+    opened = nvml_shim.calls().count("nvmlInitWithFlags")
+    # At 30, 60, 120, 240, 480, 960 s, then each 600 s: 10 times in the hour, not 120. Then once for the one that came
+    # back, and at once for the next.
+    assert opened == 12
+
+
 def test_a_driver_reload_is_gone_then_well(nvml_shim: NvmlShim) -> None:
     nvml_shim.write(GPU0)
     code = f"""
