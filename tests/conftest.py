@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ("tests.lab.fixture", "tests.nvml.fixture", "tests.demo.world")
+pytest_plugins = ("tests.lab.fixture", "tests.nvml.fixture", "tests.demo.releases", "tests.demo.world")
 
 # A loaded machine is not a fault of the code.
 settings.register_profile("untimed", deadline=None)

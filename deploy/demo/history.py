@@ -9,29 +9,31 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import rules, servers
+from .servers import INSTALLED, Programs
 
 STEP = 60.0
 EMPTY = "global: {evaluation_interval: 1m}\n"
 
 
-def fill(data: Path, samples: Sequence[Path], begin: float, end: float) -> None:
+def fill(data: Path, samples: Sequence[Path], begin: float, end: float, programs: Programs = INSTALLED) -> None:
     """Blocks in ``data`` from OpenMetrics files, and recorded series from ``begin`` to ``end`` (unix time)."""
     data.mkdir(exist_ok=True)
     for file in samples:
-        _promtool("tsdb", "create-blocks-from", "openmetrics", str(file), str(data))
+        _blocks(programs, "openmetrics", str(file), str(data))
     config = data.parent / "history.yml"
     config.write_text(EMPTY)
     for number, level in enumerate(rules.levels(rules.recording_rules())):
         file = data.parent / f"level-{number}.yaml"
         file.write_text(rules.file_of(level, STEP))
-        with servers.prometheus(config, data, servers.free_port()) as server:
+        with servers.prometheus(config, data, servers.free_port(), programs) as server:
             server.wait()
             window = (f"--start={begin:.0f}", f"--end={end:.0f}", f"--eval-interval={STEP:.0f}s")
             where = (f"--url={server.url}", f"--output-dir={data}", str(file))
-            _promtool("tsdb", "create-blocks-from", "rules", *window, *where)
+            _blocks(programs, "rules", *window, *where)
 
 
-def _promtool(*arguments: str) -> None:
-    done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False)
+def _blocks(programs: Programs, *arguments: str) -> None:
+    command = [programs.promtool, "tsdb", "create-blocks-from", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(f"promtool {arguments[:3]}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+        raise RuntimeError(f"promtool tsdb {arguments[0]}: {done.stdout[-1000:]}{done.stderr[-1000:]}")

@@ -9,16 +9,27 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-PROMETHEUS = "prometheus"
-ALERTMANAGER = "prometheus-alertmanager"  # Debian's name for it
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """What is run, by path or by Debian's name."""
+
+    prometheus: str = "prometheus"
+    promtool: str = "promtool"
+    alertmanager: str = "prometheus-alertmanager"
+
+
+INSTALLED = Programs()
 
 
 def installed() -> bool:
-    return all(map(shutil.which, (PROMETHEUS, "promtool", ALERTMANAGER)))
+    names = (INSTALLED.prometheus, INSTALLED.promtool, INSTALLED.alertmanager)
+    return all(map(shutil.which, names))
 
 
 def free_port() -> int:
@@ -103,9 +114,9 @@ class Server:
             return json.load(error)
 
 
-def prometheus(config: Path, data: Path, port: int) -> Server:
+def prometheus(config: Path, data: Path, port: int, programs: Programs = INSTALLED) -> Server:
     command = [
-        PROMETHEUS,
+        programs.prometheus,
         f"--config.file={config}",
         f"--storage.tsdb.path={data}",
         f"--web.listen-address=127.0.0.1:{port}",
@@ -117,9 +128,9 @@ def prometheus(config: Path, data: Path, port: int) -> Server:
     return Server(command, port, data.parent / "prometheus.log")
 
 
-def alertmanager(config: Path, data: Path, port: int) -> Server:
+def alertmanager(config: Path, data: Path, port: int, programs: Programs = INSTALLED) -> Server:
     command = [
-        ALERTMANAGER,
+        programs.alertmanager,
         f"--config.file={config}",
         f"--storage.path={data}",
         f"--web.listen-address=127.0.0.1:{port}",

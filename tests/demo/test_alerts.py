@@ -22,6 +22,7 @@ def test_a_drift_pages_and_healing_resolves_it(world: World, tmp_path: Path) -> 
     pod = {"namespace": "inference", "workload": "mixtral-8x7b", "container": "server", "dimension": "memory"}
     for drifted in (unit, pod):
         world.until(f"page for {drifted}", lambda: of(world.alerts(DRIFT, "firing"), **drifted))  # noqa: B023  awaited here
+    world.until("a ticket", lambda: of(world.alerts("NumaRemoteMemory", "firing"), pod="qwen-72b-0", node=DRIFTED))
     page = of(world.alerts(DRIFT, "firing"), **pod)[0]
     assert page["labels"]["severity"] == "page"
     assert "node" not in page["labels"] and "pod" not in page["labels"]  # those change with the next restart
@@ -32,7 +33,6 @@ def test_a_drift_pages_and_healing_resolves_it(world: World, tmp_path: Path) -> 
     assert others == set()  # not even one about the exporter
     paged = {alert["labels"]["workload"] for alert in world.alerts(DRIFT, "firing")}
     assert paged == {"mixtral-8x7b", "triton.service"}  # who was always wrong has a ticket, and no drift
-    assert of(world.alerts("NumaRemoteMemory", "firing"), pod="qwen-72b-0", node=DRIFTED)
 
     healed = tmp_path / "healed.toml"
     lives = '[{ at = "-20h" }, { at = "-42m" }]'

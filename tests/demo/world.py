@@ -1,6 +1,5 @@
-"""Two simulated machines with a past, watched by a real Prometheus and Alertmanager. One world for a whole test run."""
+"""Two simulated machines with a past, watched by a real Prometheus and Alertmanager. One world for each release."""
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +12,7 @@ import pytest
 
 from deploy.demo import config, history, servers
 from deploy.demo.config import Target
-from deploy.demo.servers import Server
+from deploy.demo.servers import Programs, Server
 from deploy.demo.webhook import Alert, Webhook
 from numa_exporter.simhost.scenario import load
 from numa_exporter.simhost.timeline import Simulation
@@ -47,7 +46,7 @@ class World:
         found: list[dict[str, Any]] = answer["data"]["result"]
         return found
 
-    def until(self, what: str, happened: Callable[[], object], seconds: float = 60) -> None:
+    def until(self, what: str, happened: Callable[[], object], seconds: float = 240) -> None:
         """Wait for something that must come; how long it takes is the machine's business."""
         limit = time.monotonic() + seconds
         while not happened():
@@ -87,10 +86,7 @@ def demo(folder: Path, target: Target, scenario: str, past: str, samples: Path |
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory, need_tool: Callable[[str, str], str]) -> Iterator[World]:
-    for tool, package in (("prometheus", "prometheus"), ("promtool", "prometheus")):
-        need_tool(tool, package)
-    need_tool("prometheus-alertmanager", "prometheus-alertmanager")
+def world(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("world")
     nodes = {DRIFTED: str(DRIFTS), SINGLE: "single-node"}
     targets = {node: Target(url=f"http://127.0.0.1:{servers.free_port()}", node=node) for node in nodes}
@@ -106,26 +102,20 @@ def world(tmp_path_factory: pytest.TempPathFactory, need_tool: Callable[[str, st
         others = folder / "others.om"
         pods = [one.pod for one in Simulation(load(str(DRIFTS)), seed=1, began=end).cast.alive(0)]
         others.write_text(foreign.history(end - PAST, end, pods=[pod for pod in pods if pod], node=DRIFTED))
-        history.fill(folder / "data", [*samples.values(), others], end - PAST, end)
+        history.fill(folder / "data", [*samples.values(), others], end - PAST, end, programs)
         made = World(
             folder=folder,
-            prometheus=servers.prometheus(folder / "prometheus.yml", folder / "data", servers.free_port()),
+            prometheus=servers.prometheus(folder / "prometheus.yml", folder / "data", servers.free_port(), programs),
             targets=targets,
             demos=demos,
             running=running,
         )
         webhook = running.enter_context(Webhook(lambda receiver, alert: made.told.append((receiver, alert))))
         route = config.alertmanager(folder, webhook.url)
-        alerts = running.enter_context(servers.alertmanager(route, folder / "alerts", servers.free_port()))
+        alerts = running.enter_context(servers.alertmanager(route, folder / "alerts", servers.free_port(), programs))
         config.prometheus(folder, targets.values(), alerts.url, interval=1, patience=1)
         made.began = time.time()
         running.enter_context(made.prometheus)
         alerts.wait()
         made.prometheus.wait()
         yield made
-
-
-def promtool(*arguments: str) -> str:
-    done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout

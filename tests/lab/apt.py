@@ -15,16 +15,17 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"  # package debian-arc
 class Archive:
     """The archive of the Debian release `codename`, with its security updates; `folder` holds apt's state.
 
-    Source packages only where asked for with `sources`: their lists are large.
+    Source packages only where asked for with `sources`: their lists are large. sid has no `security`.
     """
 
-    def __init__(self, codename: str, folder: Path, *, sources: bool = False) -> None:
+    def __init__(self, codename: str, folder: Path, *, sources: bool = False, security: bool = True) -> None:
         self._folder = folder
         for name in ("sources", "preferences", "lists/partial", "cache/archives/partial"):
             (folder / name).mkdir(parents=True)
         lines = [
             f"{kind} [signed-by={KEYRING}] {mirror} {codename}{suffix} main"
             for mirror, suffix in mirrors()
+            if security or not suffix
             for kind in ("deb", "deb-src")[: 2 if sources else 1]
         ]
         (folder / "sources" / "lab.list").write_text("\n".join(lines) + "\n")

@@ -3,7 +3,7 @@
 NumaPlacementDrift has its own stories (test_rules_drift.py); here only its words are held.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -459,44 +459,42 @@ SILENT = [
 
 
 @pytest.mark.parametrize("case", FIRES, ids=lambda c: c.alert)
-def test_fires_exactly(case: Fires, need_tool: Callable[[str, str], str], tmp_path: Path) -> None:
+def test_fires_exactly(case: Fires, promtool: str, tmp_path: Path) -> None:
     promtool_test(
-        need_tool("promtool", "prometheus"), tmp_path, case.given, rules=case.rules,
+        promtool, tmp_path, case.given, rules=case.rules,
         alerts={(case.alert, case.minute - 1): [], (case.alert, case.minute): [case.expected]},
         samples=[ever_fired(case.minute, case.alert, *case.others)],
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("case", SILENT, ids=lambda c: f"{c.near}: {c.why}")
-def test_near_miss_is_silent(case: Silent, need_tool: Callable[[str, str], str], tmp_path: Path) -> None:
+def test_near_miss_is_silent(case: Silent, promtool: str, tmp_path: Path) -> None:
     promtool_test(
-        need_tool("promtool", "prometheus"), tmp_path, case.given, rules=case.rules,
+        promtool, tmp_path, case.given, rules=case.rules,
         samples=[ever_fired(case.minute, *case.fired)],
     )  # fmt: skip
 
 
-def test_gpu_machine_that_nobody_scrapes_is_down(need_tool: Callable[[str, str], str], tmp_path: Path) -> None:
+def test_gpu_machine_that_nobody_scrapes_is_down(promtool: str, tmp_path: Path) -> None:
     """No target, so no `up`: Kubernetes' own word that there are GPUs is enough."""
     given = {series("kube_node_status_allocatable", PLACE, resource="nvidia_com_mig_1g_10gb"): steps((60, 7))}
     firing = 'group by (cluster,node) (ALERTS{alertname="NumaExporterDown",alertstate="firing"})'
     samples = [Samples(expr=firing, minute=20, values={series("", PLACE): 1})]
-    promtool_test(need_tool("promtool", "prometheus"), tmp_path, given, samples=samples)
+    promtool_test(promtool, tmp_path, given, samples=samples)
 
 
-def test_plain_host_is_named_by_its_instance(need_tool: Callable[[str, str], str], tmp_path: Path) -> None:
+def test_plain_host_is_named_by_its_instance(promtool: str, tmp_path: Path) -> None:
     """Targets without a `node` label must not fold into one machine."""
     given = {series("up", job="numa_exporter", instance=f"h{i}:10062"): steps((60, min(i, 1))) for i in range(3)}
     firing = 'group by (instance) (ALERTS{alertname="NumaExporterDown",alertstate="firing"})'
     samples = [Samples(expr=firing, minute=20, values={series("", instance="h0:10062"): 1})]
-    promtool_test(need_tool("promtool", "prometheus"), tmp_path, given, samples=samples)
+    promtool_test(promtool, tmp_path, given, samples=samples)
 
 
-def test_old_kubelets_have_only_the_topology_managers_counter(
-    need_tool: Callable[[str, str], str], tmp_path: Path
-) -> None:
+def test_old_kubelets_have_only_the_topology_managers_counter(promtool: str, tmp_path: Path) -> None:
     given = {series("kubelet_topology_manager_admission_errors_total", PLACE, instance="k"): "0+1x60"}
     samples = [ever_fired(30, "NumaAdmissionHotLoop")]
-    promtool_test(need_tool("promtool", "prometheus"), tmp_path, given, samples=samples)
+    promtool_test(promtool, tmp_path, given, samples=samples)
 
 
 def test_every_alert_has_a_machine_that_fires_it_and_one_that_does_not() -> None:

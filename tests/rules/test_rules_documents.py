@@ -1,15 +1,18 @@
 """Rule files, their PrometheusRule form and the documents around them: valid, fresh, and naming only what exists."""
 
 import importlib.util
+import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from rule_test import FILES, REPOSITORY, RULES, alerts, groups
 
+from numa_exporter.cli.intents import load as load_intents
+from numa_exporter.formats import idlist
 from numa_exporter.metrics import TABLE
 from numa_exporter.model.thresholds import Thresholds, limits
 
@@ -41,8 +44,8 @@ pcie_degraded numa_balancing_on single_node virtual_topology device_opened_every
 
 
 @pytest.mark.parametrize("file", sorted(FILES))
-def test_promtool_accepts(file: str, need_tool: Callable[[str, str], str]) -> None:
-    command = [need_tool("promtool", "prometheus"), "check", "rules", str(FILES[file])]
+def test_promtool_accepts(file: str, promtool: str) -> None:
+    command = [promtool, "check", "rules", str(FILES[file])]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -97,8 +100,28 @@ def test_every_alert_section_says_what_when_and_how() -> None:
 
 
 def test_links_within_the_runbooks_lead_somewhere() -> None:
-    anchors = {title.lower() for title in sections()}
+    anchors = {title.lower().replace(" ", "-") for title in sections()}
     assert set(re.findall(r"\]\(#([\w-]+)\)", RUNBOOKS.read_text())) <= anchors
+
+
+def test_the_cpuset_is_found_on_cgroup_v1_and_v2() -> None:
+    """Each way of the runbooks, run for this process: CPUs that it may use are in its cpuset."""
+    ways = re.findall(r"^C=\$\(cat /proc/PID/cpuset\).*\n.*", RUNBOOKS.read_text(), re.MULTILINE)
+    assert len(ways) == 2
+    assert "^0::" not in RUNBOOKS.read_text()
+    for way in ways:
+        script = "\n".join(
+            line for line in way.replace("PID", str(os.getpid())).splitlines() if "journalctl" not in line
+        )
+        told = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False).stdout
+        assert idlist.parse(told.strip().encode(), "cpuset") >= os.sched_getaffinity(0)
+
+
+def test_the_example_of_an_intent_file_is_one(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", RUNBOOKS.read_text(), re.DOTALL)
+    (tmp_path / "intents.yaml").write_text(example)
+    (intent,) = load_intents(str(tmp_path / "intents.yaml"))
+    assert (intent.namespace, intent.pod, intent.codes) == ("prod", "llm-*", {"cpu_remote"})
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -137,14 +160,12 @@ def test_every_limit_and_finding_code_exists() -> None:
 
 
 @pytest.mark.parametrize("document", [RUNBOOKS, JOINS], ids=lambda path: path.name)
-def test_every_query_in_the_documents_parses(
-    document: Path, need_tool: Callable[[str, str], str], tmp_path: Path
-) -> None:
+def test_every_query_in_the_documents_parses(document: Path, promtool: str, tmp_path: Path) -> None:
     queries = re.findall(r"```promql\n(.*?)```", document.read_text(), re.DOTALL)
     assert queries
     rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(queries)]
     (tmp_path / "queries.yaml").write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))
-    command = [need_tool("promtool", "prometheus"), "check", "rules", str(tmp_path / "queries.yaml")]
+    command = [promtool, "check", "rules", str(tmp_path / "queries.yaml")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

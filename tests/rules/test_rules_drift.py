@@ -5,7 +5,7 @@ baseline (an hour of readings, an hour ago). A rank in a new pod is judged 15 mi
 another 10 minutes of badness and 10 of patience, so a pod that starts bad at minute t pages by t + 40.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -354,7 +354,7 @@ def without_target_labels(name: str) -> str:
 
 
 @pytest.mark.parametrize("scenario", list(scenarios()), ids=lambda s: s.name)
-def test_drift(scenario: Scenario, need_tool: Callable[[str, str], str], tmp_path: Path) -> None:
+def test_drift(scenario: Scenario, promtool: str, tmp_path: Path) -> None:
     firing = 'group by (workload) (ALERTS{alertname="NumaPlacementDrift",alertstate="firing"})'
     subjects = {series("", workload=name): 1.0 for name in scenario.subjects}
     samples = [Samples(expr=firing, minute=minute, values=subjects) for minute in scenario.page]
@@ -363,7 +363,7 @@ def test_drift(scenario: Scenario, need_tool: Callable[[str, str], str], tmp_pat
         samples += silence(scenario.always_quiet, helpers_only=scenario.name == "helpers")
     assert samples
     promtool_test(
-        need_tool("promtool", "prometheus"), tmp_path, scenario.story,
+        promtool, tmp_path, scenario.story,
         samples=samples, rules=("drift", "alerts"), every=scenario.every,
     )  # fmt: skip
 

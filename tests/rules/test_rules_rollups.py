@@ -1,6 +1,6 @@
 """Roll-ups on one small fleet: each GPU is in exactly one state, and unknown is never counted as aligned."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,19 +83,17 @@ def sums() -> Iterator[Samples]:
     )
 
 
-def test_states_of_gpus_add_up(need_tool: Callable[[str, str], str], tmp_path: Path) -> None:
-    promtool_test(need_tool("promtool", "prometheus"), tmp_path, FLEET, samples=sums(), rules=("drift", "rollups"))
+def test_states_of_gpus_add_up(promtool: str, tmp_path: Path) -> None:
+    promtool_test(promtool, tmp_path, FLEET, samples=sums(), rules=("drift", "rollups"))
 
 
-def test_two_exporter_pods_of_one_machine_do_not_count_twice(
-    need_tool: Callable[[str, str], str], tmp_path: Path
-) -> None:
+def test_two_exporter_pods_of_one_machine_do_not_count_twice(promtool: str, tmp_path: Path) -> None:
     twice = FLEET | {name.replace("n1:10062", "new:10062"): values for name, values in FLEET.items()}
-    promtool_test(need_tool("promtool", "prometheus"), tmp_path, twice, samples=sums(), rules=("drift", "rollups"))
+    promtool_test(promtool, tmp_path, twice, samples=sums(), rules=("drift", "rollups"))
 
 
 @pytest.mark.parametrize("labels", [MACHINE, {"instance": "n1:10062"}], ids=["cluster and node", "neither"])
-def test_workload_amounts(labels: dict[str, str], need_tool: Callable[[str, str], str], tmp_path: Path) -> None:
+def test_workload_amounts(labels: dict[str, str], promtool: str, tmp_path: Path) -> None:
     """Remote bytes and cores by workload: file pages are none, shared ones count for each rank, helpers do not."""
     place = {key: value for key, value in labels.items() if key == "cluster"}
     given: dict[str, str] = {}
@@ -111,10 +109,10 @@ def test_workload_amounts(labels: dict[str, str], need_tool: Callable[[str, str]
         Samples(expr=name, minute=9, values={series(name, place, of_chat): value})
         for name, value in (("numa:workload:remote_bytes", 200), ("numa:workload:remote_cores", 0))
     ]
-    promtool_test(need_tool("promtool", "prometheus"), tmp_path, given, samples=samples, rules=("drift", "rollups"))
+    promtool_test(promtool, tmp_path, given, samples=samples, rules=("drift", "rollups"))
 
 
-def test_capacity_and_coverage(need_tool: Callable[[str, str], str], tmp_path: Path) -> None:
+def test_capacity_and_coverage(promtool: str, tmp_path: Path) -> None:
     """Stranded GPUs add up over machines, never over sizes; coverage counts machines that nobody scrapes."""
     given: dict[str, str] = {}
     for i in range(4):
@@ -133,4 +131,4 @@ def test_capacity_and_coverage(need_tool: Callable[[str, str], str], tmp_path: P
         ),
         Samples(expr=coverage, minute=9, values={series(coverage, cluster="c"): 0.75}),
     ]
-    promtool_test(need_tool("promtool", "prometheus"), tmp_path, given, samples=samples, rules=("drift", "rollups"))
+    promtool_test(promtool, tmp_path, given, samples=samples, rules=("drift", "rollups"))
