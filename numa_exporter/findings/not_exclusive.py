@@ -22,6 +22,8 @@ def find(scene: Scene) -> Iterator[Finding]:
     promised = scene.placement.promises
     if promised is None or promised.policies.cpu_manager != "static" or promised.cpuset_agent is not None:
         return
+    if sum(placed.kind == "cpu" for placed in scene.machine.nodes) < 2:
+        return  # on one node its own CPUs are as near as any
     for workload in scene.placement.workloads:
         reason = _reason(workload, promised) if workload.ranks and workload.pod_uid else None
         if reason is None:

@@ -59,15 +59,18 @@ def _admits(scene: Scene, policies: Policies) -> str | None:
 
 
 def _without_hints(policies: Policies) -> str:
-    """Managers that say nothing, and what a pod that was admitted as aligned has of it."""
+    """What no hint is given for, so that it may lie anywhere in a pod that was admitted as aligned. Nothing of a
+    manager whose policy is not known."""
     silent = []
-    if policies.cpu_manager != "static":
-        silent.append("CPUs")
-    if policies.memory_manager != "static":
-        silent.append("memory")
-    if silent:
-        return f"; {' and '.join(silent)} of an admitted pod may lie on any node, for no static manager gives hints"
-    return "; CPUs and memory of a pod that is not Guaranteed may lie on any node"
+    if policies.cpu_manager == "static":
+        silent.append("CPUs of a pod that is not Guaranteed or asks for a part of one")
+    elif policies.cpu_manager:
+        silent.append("CPUs of an admitted pod")
+    if policies.memory_manager == "static":
+        silent.append("memory of a pod that is not Guaranteed")
+    elif policies.memory_manager:
+        silent.append("memory of an admitted pod")
+    return f"; {' and '.join(silent)} may lie on any node" if silent else ""
 
 
 def _most_on_a_node(scene: Scene) -> int:

@@ -7,6 +7,7 @@ import pytest
 from numa_exporter.formats.kubelet_state import CpuManagerState
 from numa_exporter.model.names import Names
 from numa_exporter.model.report import Finding
+from numa_exporter.model.thresholds import Settings
 from tests.builders import cpus, single_node
 from tests.findings.machines import GRANTED, SHARING, in_pod
 from tests.findings.watch import Script, last, of, watch
@@ -106,6 +107,10 @@ def test_exclusive_cpus_of_its_own_or_of_its_pod() -> None:
     assert silent(in_pod(SHARING.with_kubelet(pods=(pods,)), "0-7"), "not_exclusive")
 
 
+def test_on_one_node_there_is_nothing_to_gain() -> None:
+    assert silent(in_pod(Node(single_node()).granting("llm-0", gpus=("GPU-0",)), "0-7"), "not_exclusive")
+
+
 def test_a_sidecar_without_a_gpu_is_not_told_to_be_exclusive() -> None:
     tasks = pod_task(1, "llm-0", gpus="GPU-0"), pod_task(2, "llm-0", container="side")
     node = replace(GRANTED, names=names_of("llm-0", containers=("vllm", "side")))
@@ -129,9 +134,26 @@ def test_what_each_policy_admits(topology: str, words: str) -> None:
 
 
 def test_managers_that_give_no_hints() -> None:
-    assert "CPUs and memory of an admitted pod may lie on any node" in note(policy="none")
-    assert "; memory of an admitted pod may lie on any node" in note()
-    assert "a pod that is not Guaranteed" in note(memory="Static")
+    any_node = "may lie on any node."
+    assert f"; CPUs of an admitted pod and memory of an admitted pod {any_node}" in note(policy="none")
+    part = "; CPUs of a pod that is not Guaranteed or asks for a part of one"
+    assert f"{part} and memory of an admitted pod {any_node}" in note()
+    assert f"{part} and memory of a pod that is not Guaranteed {any_node}" in note(memory="Static")
+
+
+def test_of_a_manager_that_is_not_known_nothing_is_said() -> None:
+    told = GRANTED.kubelet.config
+    assert told is not None
+    unknown = GRANTED.with_kubelet(memory=None, config=replace(told, memory_manager_policy=None))
+    assert "memory" not in only(in_pod(unknown, "0-7"), "policy_note").sentence
+
+
+def test_the_evidence_lies_below_the_kubelets_folder() -> None:
+    moved = Settings(kubelet_root="/var/lib/k0s/kubelet")
+    for node, allowed, code in ((GRANTED, "0-7", "policy_note"), (SHARING, "0-63", "not_exclusive")):
+        (found,) = of(watch(in_pod(node, allowed), 60.0, settings=moved)[-1], code)
+        paths = {told.path for told in found.evidence if "cpu_manager_state" in told.path}
+        assert paths == {"/var/lib/k0s/kubelet/cpu_manager_state"}
 
 
 def test_a_configuration_that_is_not_in_force() -> None:
