@@ -24,6 +24,9 @@ from numa_exporter.sources.table import TICK_SECONDS
 
 log = logging.getLogger("numa_exporter")
 
+SWITCH_SECONDS = 0.0005
+"""Instead of five milliseconds: a scrape need not wait for a long parse in another thread."""
+
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = verbs.add_parser("serve", help="the agent: read this host and serve metrics", allow_abbrev=False)
@@ -104,8 +107,7 @@ def agent(args: argparse.Namespace, read: Pipeline) -> Loop:
 
 def listen(args: argparse.Namespace, loop: Loop, nvml: Nvml | None = None) -> None:
     """Tick and answer until somebody says stop."""
-    # Half a millisecond instead of five: a scrape need not wait for a long parse in another thread.
-    sys.setswitchinterval(0.0005)
+    sys.setswitchinterval(SWITCH_SECONDS)
     host, port = address(args.listen)
     asyncio.run(_serve(loop, host, port, _web_config(args.web_config), nvml))
 

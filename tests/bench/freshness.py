@@ -14,7 +14,7 @@ from tests.bench import peers
 from tests.bench.benchmark import Bar, Benchmark, Result
 from tests.bench.two_nodes import CGROUPS, GPUS, Load, loaded
 
-ROUNDS = 5
+ROUNDS = 4
 POLL = 0.05
 MIBS = (64, 128)
 INTERVALS = {source.name: source.interval for source in SOURCES}
@@ -58,7 +58,6 @@ def _changes(load: Load) -> Sequence[Change]:
     near, far = (load.layout.cpus_of(node) for node in (0, 1))
     bound, confined, grown, moved = range(4)
     cpuset = next(folder for folder in load.containers[confined] if folder.is_relative_to(CGROUPS / "cpuset"))
-    gpu_of = [number % GPUS for number in range(len(load.processes))]
 
     def bind(state: int) -> None:
         pid = load.processes[bound].pid
@@ -77,7 +76,7 @@ def _changes(load: Load) -> Sequence[Change]:
 
     def move(state: int) -> None:
         to = {moved: (moved, moved + GPUS // 2)[state]}
-        load.hold([to.get(number, gpu) for number, gpu in enumerate(gpu_of)])
+        load.hold([to.get(rank, rank) for rank in range(GPUS)])
 
     def local_cpus(metric: str, rank: int) -> Callable[[str, int], bool]:
         return lambda text, state: (

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -47,7 +47,7 @@ def thread_seconds(call: Callable[[], object]) -> float:
     return time.thread_time() - began
 
 
-def run() -> Result:
+def run() -> Iterator[Result]:
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "kubelet.sock", List=answers(1)):
         client = GrpcSocket(str(Path(folder) / "kubelet.sock"), POD_RESOURCES, "kubelet", deadline=30.0)
         look, kept = Look(LiveHost(Roots(), kubelet=client)), PodResourcesLook()
@@ -57,7 +57,7 @@ def run() -> Result:
         later = [thread_seconds(partial(kept.pods, look)) for _ in range(ROUNDS)]
         client.close()
     rows = (("the call alone", call), ("the call and decoding all pods", first), ("the same at a later look", later))
-    return Result(
+    yield Result(
         columns=("what", "CPU, ms", "least"),
         rows=tuple((what, 1000 * median(taken), 1000 * min(taken)) for what, taken in rows),
         bars=(Bar(what="a later look, CPU ms", measured=1000 * median(later), limit=1.0),),

@@ -18,12 +18,11 @@ TICKS, SECONDS = 240, 15
 MAPPINGS = 60_000
 MIB = 1 << 20
 SCRAPES = 50
-CONTAINERS = 64
 
 
 def run() -> Iterator[Result]:
-    with loaded(containers=CONTAINERS, mib=64) as load, running("layout", "mappings", MAPPINGS, 0) as large:
-        load.hold([number % GPUS for number in range(CONTAINERS)], beside=[large.pid])
+    with loaded(mib=64) as load, running("layout", "mappings", MAPPINGS, 0) as large:
+        load.hold(range(GPUS), beside=[large.pid])
         resident = ticks(list(load.inside))
     with peers.node_exporter() as node_exporter, peers.bare() as bare:
         others = [scraped(node_exporter), scraped(bare)]

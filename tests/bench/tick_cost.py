@@ -16,25 +16,26 @@ from tests.bench import peers
 from tests.bench.benchmark import Bar, Benchmark, Cell, Result
 from tests.bench.two_nodes import Load, loaded
 
-RANKS, THREADS, CONTAINERS, AWAKE = 8, 500, 64, 50
+THREADS, CONTAINERS, AWAKE = 500, 64, 50
 TICKS, FIRST, SECONDS = 30, 5, 15
 ROUNDS = 3
-PARTS = {
-    "threads": ("threads",),
-    "other sources": ("topology", "gpus", "processes", "kubelet", "names", "cgroups", "devices", "traffic"),
-    "join and judge": ("join and judge",),
-    "rendering": ("rendering",),
-}
+NOT_OTHER = ("threads", "join and judge", "rendering", "MainThread", "tick", "resident")
+"""What of a tick's parts is no source beside threads."""
 
 
 def run() -> Iterator[Result]:
     own: list[dict[str, float]] = []
     peer: list[float] = []
-    with loaded(ranks=RANKS, threads=THREADS, awake=AWAKE, containers=CONTAINERS) as load:
+    with loaded(threads=THREADS, awake=AWAKE, containers=CONTAINERS) as load:
         for _ in range(ROUNDS):
             own += ticks(load, TICKS // ROUNDS + FIRST)[FIRST:]
             peer += scrapes(TICKS // ROUNDS)
-    parts = {part: median(sum(tick.get(name, 0.0) for name in names) for tick in own) for part, names in PARTS.items()}
+    parts = {
+        "threads": median(one["threads"] for one in own),
+        "other sources": median(sum(of for name, of in one.items() if name not in NOT_OTHER) for one in own),
+        "join and judge": median(one["join and judge"] for one in own),
+        "rendering": median(one["rendering"] for one in own),
+    }
     tick, scrape = median(one["tick"] for one in own), median(peer)
     rows: list[tuple[Cell, ...]] = [(f"… {part}", of) for part, of in parts.items()]
     yield Result(
@@ -84,11 +85,11 @@ def _used(pid: int) -> float:
 BENCHMARK = Benchmark(
     name="tick_cost",
     title="CPU time of a tick",
-    method=f"{RANKS} ranks of {THREADS} real threads, none of them bound, so that each thread must be asked where it "
-    f"ran ({AWAKE} of each 500 wake twice a second, one works), in {CONTAINERS} containers of which each holds one of "
-    "8 GPUs; the machine's two NUMA nodes and NVML are simulated, processes, affinities and cgroups are the kernel's "
-    f"(tests/bench/two_nodes.py). The agent's own loop without the memory source, its clock put {SECONDS} s forward "
-    f"between ticks: CPU time of its threads, medians of {TICKS} ticks in {ROUNDS} rounds, alternating with Debian's "
-    "process-exporter, which reads the same threads and no others.",
+    method=f"8 pods of {CONTAINERS // 8} containers; one container of each pod is a rank on a GPU of its own, with "
+    f"{THREADS} real threads, none of them bound, so that each must be asked where it ran ({AWAKE} of them wake twice "
+    "a second, one works). The machine's two NUMA nodes and NVML are simulated; processes, affinities and cgroups are "
+    "the kernel's (tests/bench/two_nodes.py). The agent's own loop without the memory source, its clock put "
+    f"{SECONDS} s forward between ticks: CPU time of its threads, medians of {TICKS} ticks in {ROUNDS} rounds, "
+    "alternating with Debian's process-exporter, which reads the same threads and no others.",
     run=run,
 )

@@ -55,6 +55,7 @@ class TimedPipeline(Pipeline):
 
 def main() -> None:
     count, seconds, *given = sys.argv[1:]
+    sys.setswitchinterval(serve.SWITCH_SECONDS)
     args = parser().parse_args(["serve", *given])
     host = HurriedHost(Roots(), Nvml())
     pipeline = TimedPipeline(host, flags.sources(args), flags.settings(args, {}))
@@ -77,12 +78,12 @@ async def _run(loop: Loop, pipeline: TimedPipeline, host: HurriedHost, count: in
 
 
 def _threads() -> Mapping[str, float]:
-    """CPU seconds of each worker so far (schedstat: run time in ns)."""
-    workers = [thread for thread in threading.enumerate() if thread.name.startswith(("source-", "render"))]
-    return {
-        thread.name.removeprefix("source-"): int(_own(f"task/{thread.native_id}/schedstat").split()[0]) / 1e9
-        for thread in workers
-    }
+    """CPU seconds of each thread so far (schedstat: run time in ns)."""
+    spent: dict[str, float] = {}
+    for thread in threading.enumerate():
+        name = thread.name.removeprefix("source-")
+        spent[name] = spent.get(name, 0.0) + int(_own(f"task/{thread.native_id}/schedstat").split()[0]) / 1e9
+    return spent
 
 
 def _resident() -> int:

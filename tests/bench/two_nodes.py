@@ -39,7 +39,7 @@ memory_per_node = "16GiB"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What runs: ``ranks`` first, then one process for each further container.
+    """What runs: a rank for each GPU first, then one process for each further container of their pods.
 
     ``inside`` is put before a command that shall see the machine of two nodes; ``containers`` are the directories of
     each container's cgroups, in the order of the processes.
@@ -47,21 +47,17 @@ class Load:
 
     processes: Sequence["subprocess.Popen[str]"]
     containers: Sequence[Sequence[Path]]
-    ranks: int
     shim: NvmlShim
     layout: Layout
     inside: Sequence[str]
 
     def unit(self, number: int) -> str:
         """The workload of a process, as the agent calls it."""
-        return f"docker/{container_id(number)[:12]}"
+        return container_id(number)[:12]
 
     def hold(self, gpu_of: Sequence[int], beside: Sequence[int] = ()) -> None:
-        """Say through NVML on which GPU each process has its context; those ``beside`` in no container, on GPU 0."""
-        holders = [
-            (process.pid, gpu, 40 * GIB if number < self.ranks else 2 * GIB)
-            for number, (process, gpu) in enumerate(zip(self.processes, gpu_of, strict=True))
-        ]
+        """Say through NVML on which GPU each rank has its context; those ``beside`` in no container, on GPU 0."""
+        holders = [(self.processes[rank].pid, gpu) for rank, gpu in enumerate(gpu_of)]
         self.shim.write(
             record("driver", version="550.90.07"),
             *(
@@ -69,8 +65,8 @@ class Load:
                 for gpu in self.layout.gpus
             ),
             *(
-                record("process", gpu=gpu, pid=pid, used=used)
-                for pid, gpu, used in (*holders, *((pid, 0, 20 * GIB) for pid in beside))
+                record("process", gpu=gpu, pid=pid, used=20 * GIB)
+                for pid, gpu in (*holders, *((pid, 0) for pid in beside))
             ),
         )
 
@@ -79,11 +75,13 @@ def container_id(number: int) -> str:
     return f"{number + 1:012x}{os.getpid():052x}"
 
 
+def pod_uid(number: int) -> str:
+    return f"{number % GPUS:08x}-0000-4000-8000-{os.getpid():012x}"
+
+
 @contextmanager
-def loaded(
-    *, ranks: int = GPUS, threads: int = 500, awake: int = 50, containers: int = 64, mib: int = 0
-) -> Iterator[Load]:
-    """Ranks of so many threads, each in a container of its own, and containers with one thread each beside them."""
+def loaded(*, threads: int = 500, awake: int = 50, containers: int = 64, mib: int = 0) -> Iterator[Load]:
+    """A rank of so many threads for each GPU, in a pod of its own; its pod's other containers have one thread each."""
     if os.geteuid() != 0:
         raise UnableError("needs root: it makes cgroups and a mount namespace")
     cpus = os.cpu_count() or 1
@@ -98,7 +96,7 @@ def loaded(
         cgroups = [stack.enter_context(_container(number)) for number in range(containers)]
         processes = []
         for number, own in enumerate(cgroups):
-            arguments = (threads, awake, mib) if number < ranks else (1, 0, 0)
+            arguments = (threads, awake, mib) if number < GPUS else (1, 0, 0)
             process = stack.enter_context(running("crowd", *arguments))
             for directory in own:
                 (directory / "cgroup.procs").write_text(str(process.pid))
@@ -107,12 +105,11 @@ def loaded(
         load = Load(
             processes=processes,
             containers=cgroups,
-            ranks=ranks,
             shim=shim,
             layout=simulation.layout,
             inside=_inside(folder / "sys", shim),
         )
-        load.hold([number % GPUS for number in range(containers)])
+        load.hold(range(GPUS))
         yield load
 
 
@@ -151,13 +148,14 @@ def _inside(sys: Path, shim: NvmlShim) -> Sequence[str]:
 
 @contextmanager
 def _container(number: int) -> Iterator[Sequence[Path]]:
-    """The cgroups of a container as docker makes them: in each hierarchy of v1, or in that of v2."""
+    """The cgroups of a pod's container as the kubelet makes them: in each hierarchy of v1, or in that of v2."""
     tops = [CGROUPS / name for name in ("memory", "cpuset", "cpuacct", "systemd")]
     legacy = [top for top in tops if (top / "tasks").exists()]
-    folders = [top / "docker" / container_id(number) for top in legacy or [CGROUPS]]
+    below = Path("kubepods", "burstable", f"pod{pod_uid(number)}", container_id(number))
+    folders = [top / below for top in legacy or [CGROUPS]]
     try:
         for folder in folders:
-            for each in (folder.parent, folder):
+            for each in (*list(folder.parents)[2::-1], folder):
                 each.mkdir(exist_ok=True)
                 if folder.is_relative_to(CGROUPS / "cpuset"):  # v1: nothing may enter a cpuset without CPUs and nodes
                     for name in ("cpuset.cpus", "cpuset.mems"):
@@ -165,16 +163,17 @@ def _container(number: int) -> Iterator[Sequence[Path]]:
         yield folders
     finally:
         for folder in folders:
-            _remove(folder)
+            _remove(folder, len(below.parts))
 
 
-def _remove(folder: Path, seconds: float = 10.0) -> None:
-    """A cgroup, once its last process is gone; its parent with the last container."""
+def _remove(folder: Path, levels: int, seconds: float = 10.0) -> None:
+    """A cgroup, once its last process is gone, and those above it that are empty then."""
     until = time.monotonic() + seconds
     while folder.exists() and time.monotonic() < until:
         try:
             folder.rmdir()
         except OSError:
             time.sleep(0.05)
-    if folder.parent.exists() and not any(each.is_dir() for each in folder.parent.iterdir()):
-        folder.parent.rmdir()
+    for parent in list(folder.parents)[: levels - 1]:
+        if parent.exists() and not any(each.is_dir() for each in parent.iterdir()):
+            parent.rmdir()
