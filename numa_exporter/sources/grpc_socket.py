@@ -1,10 +1,11 @@
 """A gRPC service behind a unix socket of this host: one method asked, the answer's bytes as they came.
 
-grpclib is imported when a socket is first asked, so that only hosts with a kubelet pay for it. Answers are not
-decoded here: a recording keeps what a newer kubelet says beyond the fields that this version reads.
+grpclib is imported when a socket that is there is first asked, so that only hosts with a kubelet pay for it. Answers
+are not decoded here: a recording keeps what a newer kubelet says beyond the fields that this version reads.
 """
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any
 
 from numa_exporter.model.health import FailureWord
@@ -41,6 +42,10 @@ class GrpcSocket:
         """The serialised reply. HostError: ``absent`` for no socket or no such method, ``denied``, ``gone`` where
         nobody serves it now, ``stuck`` past the deadline, ``garbled`` for any other refusal."""
         if self._loop is None:
+            try:
+                os.stat(self._path)
+            except OSError as error:
+                raise HostError(word_of(error, self._path), f"{self._door}:{method}", error.strerror or "") from error
             self._loop = asyncio.new_event_loop()
             # The connection ends with the process: grpclib's complaint that nobody closed it is no news.
             self._loop.set_exception_handler(lambda *_: None)

@@ -116,10 +116,11 @@ def test_every_collected_answer(shared_data: Path) -> None:
     assert bare.containers[0].memory[0].nodes == {0}
 
 
-def test_the_stubs_are_printed_from_the_proto(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["podresources", "cri"])
+def test_the_stubs_are_printed_from_the_proto(name: str, tmp_path: Path) -> None:
     if importlib.util.find_spec("grpc_tools") is None:
         pytest.skip("needs grpcio-tools (PyPI): make proto")
-    proto = "numa_exporter/formats/podresources.proto"
+    proto = f"numa_exporter/formats/{name}.proto"
     command = [
         sys.executable,
         "-m",
@@ -131,5 +132,5 @@ def test_the_stubs_are_printed_from_the_proto(tmp_path: Path) -> None:
     ]
     subprocess.run(command, cwd=REPOSITORY, check=True, timeout=60)
     for suffix in ("py", "pyi"):
-        name = f"numa_exporter/formats/podresources_pb2.{suffix}"
-        assert (tmp_path / name).read_text() == (REPOSITORY / name).read_text()
+        stub = f"numa_exporter/formats/{name}_pb2.{suffix}"
+        assert (tmp_path / stub).read_text() == (REPOSITORY / stub).read_text()

@@ -1,6 +1,8 @@
 """The client of the kubelet's socket, against a server that says what a test wants."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,7 +45,22 @@ def test_one_connection_serves_every_look(path: Path, client: GrpcSocket) -> Non
 
 
 def test_without_a_socket_it_is_absent(client: GrpcSocket) -> None:
-    assert refused(client).word == "absent"
+    error = refused(client)
+    assert (error.word, error.path, error.detail) == ("absent", "kubelet:List", "No such file or directory")
+
+
+@pytest.mark.parametrize("switched", [["--no-source.kubelet"], ["--kubelet.root=/nonexistent"]], ids=["off", "absent"])
+def test_hosts_without_a_kubelet_load_no_grpc(switched: list[str]) -> None:
+    code = """
+import io, sys
+from contextlib import redirect_stdout
+from numa_exporter.cli.main import main
+with redirect_stdout(io.StringIO()):
+    main(["report", "--json", "--looks=1", "--no-source.memory", *sys.argv[1:]])
+print(sorted({"grpclib", "google.protobuf"} & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", code, *switched], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_a_socket_whose_kubelet_is_down_is_gone_and_comes_back(path: Path, client: GrpcSocket) -> None:
