@@ -4,57 +4,54 @@
 # source: tests/kubernetes/e2e/deviceplugin.proto
 # Protobuf Python Version: 7.35.1
 """Generated protocol buffer code."""
+
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
+
 _runtime_version.ValidateProtobufRuntimeVersion(
-    _runtime_version.Domain.PUBLIC,
-    7,
-    35,
-    1,
-    '',
-    'tests/kubernetes/e2e/deviceplugin.proto'
+    _runtime_version.Domain.PUBLIC, 7, 35, 1, "", "tests/kubernetes/e2e/deviceplugin.proto"
 )
 # @@protoc_insertion_point(imports)
 
 _sym_db = _symbol_database.Default()
 
 
-
-
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'tests/kubernetes/e2e/deviceplugin.proto\x12\x07v1beta1\"\x07\n\x05\x45mpty\"1\n\x13\x44\x65vicePluginOptions\x12\x1a\n\x12pre_start_required\x18\x01 \x01(\x08\"z\n\x0fRegisterRequest\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12\x15\n\rresource_name\x18\x03 \x01(\t\x12-\n\x07options\x18\x04 \x01(\x0b\x32\x1c.v1beta1.DevicePluginOptions\"8\n\x14ListAndWatchResponse\x12 \n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x0f.v1beta1.Device\"M\n\x06\x44\x65vice\x12\n\n\x02ID\x18\x01 \x01(\t\x12\x0e\n\x06health\x18\x02 \x01(\t\x12\'\n\x08topology\x18\x03 \x01(\x0b\x32\x15.v1beta1.TopologyInfo\"0\n\x0cTopologyInfo\x12 \n\x05nodes\x18\x01 \x03(\x0b\x32\x11.v1beta1.NUMANode\"\x16\n\x08NUMANode\x12\n\n\x02ID\x18\x01 \x01(\x03\"P\n\x0f\x41llocateRequest\x12=\n\x12\x63ontainer_requests\x18\x01 \x03(\x0b\x32!.v1beta1.ContainerAllocateRequest\".\n\x18\x43ontainerAllocateRequest\x12\x12\n\ndevicesIDs\x18\x01 \x03(\t\"S\n\x10\x41llocateResponse\x12?\n\x13\x63ontainer_responses\x18\x01 \x03(\x0b\x32\".v1beta1.ContainerAllocateResponse\"\x84\x01\n\x19\x43ontainerAllocateResponse\x12:\n\x04\x65nvs\x18\x01 \x03(\x0b\x32,.v1beta1.ContainerAllocateResponse.EnvsEntry\x1a+\n\tEnvsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
+    b'\n\'tests/kubernetes/e2e/deviceplugin.proto\x12\x07v1beta1"\x07\n\x05\x45mpty"1\n\x13\x44\x65vicePluginOptions\x12\x1a\n\x12pre_start_required\x18\x01 \x01(\x08"z\n\x0fRegisterRequest\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12\x15\n\rresource_name\x18\x03 \x01(\t\x12-\n\x07options\x18\x04 \x01(\x0b\x32\x1c.v1beta1.DevicePluginOptions"8\n\x14ListAndWatchResponse\x12 \n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x0f.v1beta1.Device"M\n\x06\x44\x65vice\x12\n\n\x02ID\x18\x01 \x01(\t\x12\x0e\n\x06health\x18\x02 \x01(\t\x12\'\n\x08topology\x18\x03 \x01(\x0b\x32\x15.v1beta1.TopologyInfo"0\n\x0cTopologyInfo\x12 \n\x05nodes\x18\x01 \x03(\x0b\x32\x11.v1beta1.NUMANode"\x16\n\x08NUMANode\x12\n\n\x02ID\x18\x01 \x01(\x03"P\n\x0f\x41llocateRequest\x12=\n\x12\x63ontainer_requests\x18\x01 \x03(\x0b\x32!.v1beta1.ContainerAllocateRequest".\n\x18\x43ontainerAllocateRequest\x12\x12\n\ndevicesIDs\x18\x01 \x03(\t"S\n\x10\x41llocateResponse\x12?\n\x13\x63ontainer_responses\x18\x01 \x03(\x0b\x32".v1beta1.ContainerAllocateResponse"\x84\x01\n\x19\x43ontainerAllocateResponse\x12:\n\x04\x65nvs\x18\x01 \x03(\x0b\x32,.v1beta1.ContainerAllocateResponse.EnvsEntry\x1a+\n\tEnvsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x62\x06proto3'
+)
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tests.kubernetes.e2e.deviceplugin_pb2', _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, "tests.kubernetes.e2e.deviceplugin_pb2", _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
-  _globals['_CONTAINERALLOCATERESPONSE_ENVSENTRY']._loaded_options = None
-  _globals['_CONTAINERALLOCATERESPONSE_ENVSENTRY']._serialized_options = b'8\001'
-  _globals['_EMPTY']._serialized_start=52
-  _globals['_EMPTY']._serialized_end=59
-  _globals['_DEVICEPLUGINOPTIONS']._serialized_start=61
-  _globals['_DEVICEPLUGINOPTIONS']._serialized_end=110
-  _globals['_REGISTERREQUEST']._serialized_start=112
-  _globals['_REGISTERREQUEST']._serialized_end=234
-  _globals['_LISTANDWATCHRESPONSE']._serialized_start=236
-  _globals['_LISTANDWATCHRESPONSE']._serialized_end=292
-  _globals['_DEVICE']._serialized_start=294
-  _globals['_DEVICE']._serialized_end=371
-  _globals['_TOPOLOGYINFO']._serialized_start=373
-  _globals['_TOPOLOGYINFO']._serialized_end=421
-  _globals['_NUMANODE']._serialized_start=423
-  _globals['_NUMANODE']._serialized_end=445
-  _globals['_ALLOCATEREQUEST']._serialized_start=447
-  _globals['_ALLOCATEREQUEST']._serialized_end=527
-  _globals['_CONTAINERALLOCATEREQUEST']._serialized_start=529
-  _globals['_CONTAINERALLOCATEREQUEST']._serialized_end=575
-  _globals['_ALLOCATERESPONSE']._serialized_start=577
-  _globals['_ALLOCATERESPONSE']._serialized_end=660
-  _globals['_CONTAINERALLOCATERESPONSE']._serialized_start=663
-  _globals['_CONTAINERALLOCATERESPONSE']._serialized_end=795
-  _globals['_CONTAINERALLOCATERESPONSE_ENVSENTRY']._serialized_start=752
-  _globals['_CONTAINERALLOCATERESPONSE_ENVSENTRY']._serialized_end=795
+    DESCRIPTOR._loaded_options = None
+    _globals["_CONTAINERALLOCATERESPONSE_ENVSENTRY"]._loaded_options = None
+    _globals["_CONTAINERALLOCATERESPONSE_ENVSENTRY"]._serialized_options = b"8\001"
+    _globals["_EMPTY"]._serialized_start = 52
+    _globals["_EMPTY"]._serialized_end = 59
+    _globals["_DEVICEPLUGINOPTIONS"]._serialized_start = 61
+    _globals["_DEVICEPLUGINOPTIONS"]._serialized_end = 110
+    _globals["_REGISTERREQUEST"]._serialized_start = 112
+    _globals["_REGISTERREQUEST"]._serialized_end = 234
+    _globals["_LISTANDWATCHRESPONSE"]._serialized_start = 236
+    _globals["_LISTANDWATCHRESPONSE"]._serialized_end = 292
+    _globals["_DEVICE"]._serialized_start = 294
+    _globals["_DEVICE"]._serialized_end = 371
+    _globals["_TOPOLOGYINFO"]._serialized_start = 373
+    _globals["_TOPOLOGYINFO"]._serialized_end = 421
+    _globals["_NUMANODE"]._serialized_start = 423
+    _globals["_NUMANODE"]._serialized_end = 445
+    _globals["_ALLOCATEREQUEST"]._serialized_start = 447
+    _globals["_ALLOCATEREQUEST"]._serialized_end = 527
+    _globals["_CONTAINERALLOCATEREQUEST"]._serialized_start = 529
+    _globals["_CONTAINERALLOCATEREQUEST"]._serialized_end = 575
+    _globals["_ALLOCATERESPONSE"]._serialized_start = 577
+    _globals["_ALLOCATERESPONSE"]._serialized_end = 660
+    _globals["_CONTAINERALLOCATERESPONSE"]._serialized_start = 663
+    _globals["_CONTAINERALLOCATERESPONSE"]._serialized_end = 795
+    _globals["_CONTAINERALLOCATERESPONSE_ENVSENTRY"]._serialized_start = 752
+    _globals["_CONTAINERALLOCATERESPONSE_ENVSENTRY"]._serialized_end = 795
 # @@protoc_insertion_point(module_scope)

@@ -53,9 +53,9 @@ class Running:
 
     @property
     def identity(self) -> dict[str, str]:
-        """Labels of numa_workload_info; with the cgroupfs driver no path tells the runtime."""
+        """Labels of numa_workload_info. With the cgroupfs driver no path tells the runtime: its own files do."""
         ids = {"pod_uid": self.pod_uid, "container_id": self.container_id, "qos_class": self.qos_class}
-        return self.labels | ids
+        return self.labels | ids | {"runtime": "containerd"}
 
 
 def start(cluster: Cluster, *pods: dict[str, Any]) -> list[Running]:
