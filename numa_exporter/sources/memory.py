@@ -24,9 +24,9 @@ from numa_exporter.sources.source import Failures, Outcome, failure_of
 LOOK_BUDGET_SECONDS = 0.150
 """1 % of one CPU at a look every 15 s; who does not fit in waits for the next look."""
 PROCESS_INTERVAL = 30.0
-DUE = 0.6, 0.95
-"""Shares of the interval after which a process is due: spread out, so that those that started together are not read
-together for ever, and early, for looks are 15 s apart and whoever is not due at one waits for the next."""
+EARLIEST, LATEST = 0.6, 0.95
+"""Shares of the interval between which a process is due again: looks are 15 s apart, whoever is not due at one waits
+for the next. After the first reading it may be due at once, so that those that started together part."""
 YOUNGEST = 10.0
 """Seconds; a younger process is still mapping its libraries."""
 READ_DEADLINE = 5.0
@@ -91,11 +91,12 @@ class MemoryReader:
         spent = 0.0
         for key in due:
             entry = self._entries[key]
+            earliest = EARLIEST if entry.value is not None else 0.0
             spent += _predicted(entry.value) if entry.value is not None else 0.0
             if turns and spent > LOOK_BUDGET_SECONDS:
                 break
             turns.append(key)
-            entry.due = now.monotonic + entry.stretch * PROCESS_INTERVAL * jitter.uniform(*DUE)
+            entry.due = now.monotonic + entry.stretch * PROCESS_INTERVAL * jitter.uniform(earliest, LATEST)
         return turns
 
     def _read_process(self, host: Host, process: Process, sizes: PageSizes, now: Instant, failures: Failures) -> None:

@@ -285,8 +285,9 @@ def test_each_process_has_its_own_rhythm_and_keeps_its_reading_between() -> None
         stamps.append(only(look(host, reader)).read_at - WALL)
         frames.advance()
     assert stamps[0] == 0
-    gaps = {later - earlier for earlier, later in pairwise(stamps)} - {0}
-    assert gaps <= {30, 45} and len(set(stamps)) >= 3
+    first, *others = (later - earlier for earlier, later in pairwise(stamps) if later != earlier)
+    assert first in (15, 30)
+    assert set(others) == {30}
 
 
 def test_a_look_has_a_budget_and_holders_come_first() -> None:
