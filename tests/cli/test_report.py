@@ -147,20 +147,19 @@ def test_a_tree_with_one_broken_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "numa_gpu_info" not in capsys.readouterr().out
 
 
-def test_a_bundle_that_somebody_made_up_costs_only_the_sources_that_trip_over_it(
+def test_a_bundle_that_somebody_made_up_is_refused_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     told, links = files()
     recording = fake_host(told, links=links)._recording
-    answers = {**recording.frames[0].answers, ("list", "/sys/bus/pci/devices"): 5}
+    answers = {**recording.frames[0].answers, ("clock", "gpus"): ["noon", 1.0]}
     made = replace(recording, frames=(replace(recording.frames[0], answers=answers),))
     bundle = tmp_path / "made-up.tar.gz"
     bundle.write_bytes(pack(made, {}))
     assert main(["report", "--json", "--replay", str(bundle)]) == 2
-    document = json.loads(capsys.readouterr().out)
-    assert document["sources"]["gpus"]["failure"] == "garbled" and document["gpus"] is None
-    assert document["sources"]["topology"]["up"] is True
-    assert [record.getMessage() for record in caplog.records if record.exc_info] == ["source failed"]
+    why = "not an answer (an answer of the door clock is wall-clock and monotonic seconds)"
+    line = f"numa-exporter report: --replay: {bundle}: frames/0/clock.jsonl:1: {why}\n"
+    assert (*capsys.readouterr(), caplog.records) == ("", line, [])
 
 
 @pytest.mark.parametrize(
