@@ -8,6 +8,8 @@ from numa_exporter.page.markup import NOTHING, Markup, hidden_text, join, tag
 from numa_exporter.page.rows import TRIANGLE
 from numa_exporter.page.words import NBSP, clock
 
+CAUSES = ("grant_broken", "cpuset_off_home", "policy_off_home", "rank_swapped")
+"""Told before what they lead to: the reader asks why."""
 ORDER = " The best first; kubelet and pod spec belong together."
 
 
@@ -26,11 +28,16 @@ def fix_anchor(scope: str) -> str:
 
 
 def _by_code(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
-    """Live ones first, warnings before info; findings of one code become one entry, the largest value first."""
+    """Live ones first, warnings before info, causes before effects; findings of one code become one entry, the largest
+    value first."""
     groups: dict[tuple[str, bool], list[Finding]] = {}
-    for finding in sorted(findings, key=lambda f: (f.suppressed is not None, not f.warning)):
+    for finding in sorted(findings, key=_urgency):
         groups.setdefault((finding.code, finding.suppressed is not None), []).append(finding)
     return [tuple(sorted(group, key=lambda f: -(f.value or 0.0))) for group in groups.values()]
+
+
+def _urgency(finding: Finding) -> tuple[bool, bool, bool]:
+    return (finding.suppressed is not None, not finding.warning, finding.code not in CAUSES)
 
 
 def _finding(group: Sequence[Finding], scope: str, taken_at: str | None) -> Markup:

@@ -37,6 +37,18 @@ def test_one_box_a_workload_each_form_once_with_what_it_answers() -> None:
     assert place.every("p")[0].text == "What to type The best first; kubelet and pod spec belong together."
 
 
+def test_why_comes_before_what_follows() -> None:
+    codes = ("memory_remote", "cpu_remote", "policy_off_home", "numa_balancing_on")
+    told = [finding(code, "a", level="info" if code == "numa_balancing_on" else "warning") for code in codes]
+    shown = page(report(workload("a", swapped_memory()), findings=told))
+    assert [e.every("code")[0].text for e in shown.with_class("finding")] == [
+        "policy_off_home",
+        "memory_remote",
+        "cpu_remote",
+        "numa_balancing_on",
+    ]
+
+
 def test_advice_without_anything_to_type() -> None:
     told = finding("affinity_unknown", level="info", remedy=None, remedy_note="Update the firmware.")
     (place,) = page(report(findings=[told])).with_class("to-type")
