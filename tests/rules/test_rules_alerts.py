@@ -495,6 +495,21 @@ def test_plain_host_is_named_by_its_instance(promtool: str, tmp_path: Path) -> N
     promtool_test(promtool, tmp_path, given, samples=samples)
 
 
+def test_a_unit_that_drifts_is_named_without_a_namespace(promtool: str, tmp_path: Path) -> None:
+    pod = 'namespace="llm",pod="chat-0",container="vllm"'
+    given = {name.replace(pod, 'unit="vllm.service"'): values for name, values in drifted().items()}
+    expected = Alert(
+        labels={"cluster": "eu", "workload": "vllm.service", "dimension": "memory", "severity": "page"},
+        annotations={
+            "summary": "vllm.service became remote (memory)",
+            "description": "It was aligned and now is not: 100% more of its ranks are bad than usual. Worst ranks: "
+            "vllm.service GPU GPU-1 on gpu-7, 59% remote;",
+            "runbook_url": "/docs/runbooks.md#numaplacementdrift",
+        },
+    )
+    promtool_test(promtool, tmp_path, given, alerts={("NumaPlacementDrift", 200): [expected]})
+
+
 def test_old_kubelets_have_only_the_topology_managers_counter(promtool: str, tmp_path: Path) -> None:
     given = {series("kubelet_topology_manager_admission_errors_total", PLACE, instance="k"): "0+1x60"}
     samples = [ever_fired(30, "NumaAdmissionHotLoop")]
