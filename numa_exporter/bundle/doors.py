@@ -112,12 +112,17 @@ def _number(value: Json) -> bool:
     return isinstance(value, str) and len(value) <= 10 and value.isascii() and value.isdecimal()
 
 
+def _name(value: Json) -> bool:
+    """Of a file in a directory: up to NAME_MAX bytes (limits.h), which os.fsdecode made a text of."""
+    return isinstance(value, str) and 0 < len(value.encode("utf-8", "surrogateescape")) <= 255 and "/" not in value
+
+
 def _is_text(value: Json) -> bool:
     return isinstance(value, str)  # names of files are bytes: a lone surrogate stands for one that is no UTF-8
 
 
 _DOORS: Mapping[str, tuple[str, Callable[[Json], bool]]] = {
-    "list": ("a list of names", lambda value: _list(value, _is_text)),
+    "list": ("a list of names", lambda value: _list(value, _name)),
     "link": ("a path", _is_text),
     "real": ("a path", _is_text),
     "device": ("a pair of device numbers, or null", lambda value: value is None or _list(value, _count, 2)),

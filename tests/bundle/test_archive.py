@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import tarfile
 from dataclasses import replace
 
@@ -54,7 +55,9 @@ _COUNT = st.integers(0, 2**64 - 1)
 _ANSWERS: dict[str, st.SearchStrategy[Answer]] = {
     "file": st.binary(max_size=200),
     "kubelet": st.binary(max_size=200),
-    "list": st.lists(st.text(max_size=10), max_size=4),
+    "list": st.lists(
+        st.binary(min_size=1, max_size=10).map(os.fsdecode).filter(lambda name: "/" not in name), max_size=4
+    ),
     "device": st.none() | st.lists(_COUNT, min_size=2, max_size=2),
     "nvml": st.recursive(
         st.none() | st.booleans() | _COUNT | _TEXT,
@@ -164,6 +167,9 @@ def test_a_line_that_is_no_answer_is_named(line: bytes) -> None:
         ("file", "/proc/1/stat", ["1"]),
         ("list", "/proc", "1 2"),
         ("list", "/proc", [1]),
+        ("list", "/proc", ["9" * 5000]),
+        ("list", "/proc", ["../../etc"]),
+        ("list", "/proc", ["\ud800"]),
         ("list", "/proc/1/fd", ["x"]),
         ("list", "/proc/1/task", ["1", "9" * 5000]),
         ("link", "/proc/1/exe", 7),
