@@ -13,6 +13,8 @@ import pytest
 import yaml
 from rule_test import REPOSITORY, alerts
 
+from deploy.demo.servers import Programs
+
 CONFIG = REPOSITORY / "deploy" / "alertmanager" / "alertmanager.yaml"
 PATIENCE_S = 20.0
 
@@ -81,15 +83,17 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def alertmanager(
-    need_tool: Callable[[str, str], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Alertmanager]:
-    program = need_tool("prometheus-alertmanager", "prometheus-alertmanager")
+def alertmanager(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
     folder: Path = tmp_path_factory.mktemp("alertmanager")
     manager = Alertmanager(f"http://127.0.0.1:{free_port()}")
     config = folder / "alertmanager.yaml"  # ours, but for receivers where nobody can be listening
     config.write_text(CONFIG.read_text().replace("127.0.0.1:9095", "127.0.0.1:1"))
-    command = [program, f"--config.file={config}", f"--storage.path={folder}", "--cluster.listen-address="]
+    command = [
+        programs.alertmanager,
+        f"--config.file={config}",
+        f"--storage.path={folder}",
+        "--cluster.listen-address=",
+    ]
     command += [f"--web.listen-address={manager.url.removeprefix('http://')}", "--log.level=error"]
     with (folder / "log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:

@@ -170,6 +170,13 @@ def test_every_query_in_the_documents_parses(document: Path, promtool: str, tmp_
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_rule_is_promql_to_a_parser_that_is_not_prometheus_own() -> None:
+    parser = pytest.importorskip("promql_parser", reason="needs the extra `grafana`")
+    for group in groups(FILES):
+        for rule in group["rules"]:
+            assert parser.parse(rule["expr"]), rule
+
+
 def test_dashboard_matters_never_alert() -> None:
     """Spread, interrupts and unconfined containers are for the dashboard."""
     text = FILES["alerts"].read_text() + FILES["pain"].read_text()
