@@ -17,6 +17,8 @@ def test_sizes_are_in_the_largest_unit_of_which_there_is_one() -> None:
     assert memory(360.4 * (1 << 30)) == "360\u00a0GiB"
     assert memory(99.96 * (1 << 20)) == "100\u00a0MiB"
     assert memory(1.5 * (1 << 40)) == "1.5\u00a0TiB"
+    assert memory((1 << 30) - 1) == "1.0\u00a0GiB"
+    assert memory(1023.4 * (1 << 20)) == "1023\u00a0MiB"
     assert memory(5) == "5\u00a0B"
 
 
