@@ -1,19 +1,34 @@
 """The agent's own cost, and the brake on it: over budget, the costly sources are read less often."""
 
+from dataclasses import dataclass
+
 import psutil
 
 from numa_exporter.model.health import ProcessCost
+from numa_exporter.sources.source import Source
 
 STRETCH_LIMIT = 8.0
 LOCK_BUDGET = 0.02
 """Seconds a second, over all workloads together. One look's budget is half of it (sources/memory.py)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """By how much intervals are stretched for CPU time, and for time in workloads' locks."""
+
+    cpu: float = 1.0
+    locks: float = 1.0
+
+    def of(self, source: Source) -> float:
+        """A source that holds no locks gives none back by being read less often."""
+        return max(self.cpu if source.costly else 1.0, self.locks if source.locks else 1.0)
+
+
 class Governor:
-    """Watches what the agent costs and answers by how much costly intervals are to be stretched.
+    """Watches what the agent costs and answers by how much intervals are to be stretched.
 
     ``budget`` is a share of one CPU, ``lock_budget`` seconds a second in calls that can hold a workload's mmap lock.
-    Doubles the stretch while over either, halves it below half of both: a factor, not a controller, because the cost
+    Doubles a stretch while over its budget, halves it below half of that: a factor, not a controller, because the cost
     of a tick is known only after it.
     """
 
@@ -22,19 +37,21 @@ class Governor:
         self._budget = budget
         self._lock_budget = lock_budget
         self._seen: tuple[float, float, float] | None = None
-        self.stretch = 1.0
+        self._stretch = Stretch()
 
-    def observe(self, monotonic: float, lock_hold_seconds: float | None = None) -> float:
-        """Take this tick's CPU time and lock holds (both sums since the start) in; the new stretch (1 to
-        STRETCH_LIMIT)."""
+    def observe(self, monotonic: float, lock_hold_seconds: float | None = None) -> Stretch:
+        """Take this tick's CPU time and lock holds (both sums since the start) in; the new stretches (1
+        to STRETCH_LIMIT)."""
         times = self._process.cpu_times()
         now = monotonic, times.user + times.system, lock_hold_seconds or 0.0
         if self._seen is not None and monotonic > self._seen[0]:
             seconds, used, held = (after - before for before, after in zip(self._seen, now, strict=True))
-            spent = max(used / seconds / self._budget, held / seconds / self._lock_budget)
-            self.stretch = stretched(self.stretch, spent)
+            self._stretch = Stretch(
+                cpu=stretched(self._stretch.cpu, used / seconds / self._budget),
+                locks=stretched(self._stretch.locks, held / seconds / self._lock_budget),
+            )
         self._seen = now
-        return self.stretch
+        return self._stretch
 
     def cost(self) -> ProcessCost:
         """This process as its own /proc entry shows it."""

@@ -155,8 +155,7 @@ class Loop:
         lock_hold_seconds = getattr(self._pipeline.host, "lock_hold_seconds", None)
         stretch = self._governor.observe(report.placement.monotonic, lock_hold_seconds)
         for channel in self._pipeline.channels.values():
-            if channel.source.costly:
-                channel.interval = channel.source.interval * stretch
+            channel.interval = channel.source.interval * stretch.of(channel.source)
         return AgentStats(
             ticks=self._ticks + 1,
             ticks_skipped=self._skipped,

@@ -38,7 +38,8 @@ class Source:
     """One row of the table SOURCES: ``name`` is the field of the Sample and the flag ``--source.NAME``.
 
     Intervals and deadlines in seconds. In a tick a source starts when those it ``needs`` have answered, are past their
-    deadline, or keep the tick waiting too long. ``costly`` ones are stretched when the agent is over its CPU budget.
+    deadline, or keep the tick waiting too long. ``costly`` ones are stretched when the agent is over its CPU budget,
+    those that hold workloads' mmap ``locks`` when it is over its budget of those.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Source:
     reads: str
     needs: tuple[str, ...] = ()
     costly: bool = False
+    locks: bool = False
 
 
 class Failures:

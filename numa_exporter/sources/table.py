@@ -76,6 +76,7 @@ SOURCES: tuple[Source, ...] = (
         reads="/proc/PID/{status,mountinfo,maps,numa_maps,pagemap}, move_pages",
         needs=("topology", "processes"),
         costly=True,
+        locks=True,
     ),
     Source(
         name="devices",
