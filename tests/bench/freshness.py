@@ -49,7 +49,11 @@ def run() -> Iterator[Result]:
         columns=("change", "interval, s", "mean, s", "longest, s"),
         rows=rows,
         bars=(Bar(what="longest wait beyond the interval, s", measured=late, limit=1.0),),
-        notes=("a single-node host has nowhere to move pages to: the memory's change is one of its amount",),
+        notes=(
+            "a single-node host has nowhere to move pages to: the memory's change is one of its amount",
+            "a process whose memory lock was held for 10 ms by one call is asked half as often: on a machine that is "
+            "busy with other things, and interrupts the call, pages are seen later",
+        ),
     )
 
 

@@ -11,7 +11,7 @@ several.
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from math import sqrt
@@ -112,18 +112,18 @@ COLUMNS = ("scenario", "bias", "±", "half-width", "coverage, %", "withheld, %")
 
 def simulate(names: Sequence[str], modes: Sequence[bool], count: int, jobs: int) -> Iterator[tuple[Cell, ...]]:
     """All rows; ``modes``: with PAGEMAP_SCAN, without, or both."""
-    for name in SCENARIOS:
-        if names and not any(wanted in name for wanted in names):
-            continue
-        for scans in modes:
-            if scans or _sparse(name) or modes == (False,):
-                yield from simulate_one(name, scans, count, jobs)
-
-
-def simulate_one(name: str, scans: bool, count: int = RUNS, jobs: int = JOBS) -> Iterator[tuple[Cell, ...]]:
-    """The rows of one scenario."""
     with ProcessPoolExecutor(jobs) as pool:
-        runs = list(pool.map(partial(run, name, scans), range(1, count + 1), chunksize=4))
+        for name in SCENARIOS:
+            if names and not any(wanted in name for wanted in names):
+                continue
+            for scans in modes:
+                if scans or _sparse(name) or modes == (False,):
+                    yield from simulate_one(pool, name, scans, count)
+
+
+def simulate_one(pool: Executor, name: str, scans: bool, count: int) -> Iterator[tuple[Cell, ...]]:
+    """The rows of one scenario."""
+    runs = list(pool.map(partial(run, name, scans), range(1, count + 1), chunksize=4))
     for row in lines(name, scans, runs):
         print(*map(shown, row), sep="  ", file=sys.stderr, flush=True)
         yield row
@@ -141,10 +141,11 @@ def measure() -> Iterator[Result]:
     """Every scenario with PAGEMAP_SCAN, then the sparse ones without: a Result after each scenario."""
     modes: dict[bool, list[tuple[Cell, ...]]] = {True: [], False: []}
     sparse = [name for name in SCENARIOS if _sparse(name)]
-    for scans, names in ((True, list(SCENARIOS)), (False, sparse)):
-        for done, name in enumerate(names, 1):
-            modes[scans] += simulate_one(name, scans)
-            yield _result(modes[True], modes[False], f"{name} is number {done} of {len(names)}")
+    with ProcessPoolExecutor(JOBS) as pool:
+        for scans, names in ((True, list(SCENARIOS)), (False, sparse)):
+            for done, name in enumerate(names, 1):
+                modes[scans] += simulate_one(pool, name, scans, RUNS)
+                yield _result(modes[True], modes[False], f"{name} is number {done} of {len(names)}")
     yield _result(modes[True], modes[False], None)
 
 
