@@ -116,7 +116,11 @@ def _agent(scene: Scene) -> str | None:
 
 def _kubernetes_notes(scene: Scene, workload: Workload) -> Iterator[str]:
     agent = _agent(scene)
-    if agent is not None and in_pod(workload):
+    if not in_pod(workload):
+        return
+    if scene.placement.promises is None:
+        yield "No kubelet was heard here: leave out what it has set already."
+    if agent is not None:
         yield f"Cpusets are written by {agent} here: ask for the CPUs in its configuration."
 
 

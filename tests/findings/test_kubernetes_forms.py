@@ -92,6 +92,13 @@ def test_what_is_ordered_already_is_said() -> None:
     assert "device plugin" in (found.remedy_note or "")
 
 
+def test_a_kubelet_that_was_not_heard_is_not_taken_for_one_without_policies() -> None:
+    held = pod_task(1, "llm-0", gpus="GPU-0", qos="burstable", mapped={"anon": {0: 3 * GIB, 1: GIB}})
+    (found,) = of(last(lambda at: SHARING.sample(held, at=at, kubelet=None)), "memory_remote")
+    assert "No kubelet was heard here: leave out what it has set already." in (found.remedy_note or "").split("\n")
+    assert "No kubelet" not in (remote(SHARING).remedy_note or "")
+
+
 def test_where_an_agent_writes_cpusets_the_kubelet_is_not_asked() -> None:
     found = remote(replace(SHARING, names=names_of("llm-0", "koordlet-x7k2p")))
     assert documents(found) == []
