@@ -13,8 +13,8 @@ A finding is one judged fact: a sentence, the raw lines behind it, the limit, si
 is `numa_findings`; a finding that an intent covers carries the label `suppressed`. No finding promises a speed-up.
 
 What to type is a list of forms, the best first, with an empty line between two: the engine's own flags; a
-KubeletConfiguration and a pod spec (as much of them as is not set already), a drop-in of a systemd unit, a flag of docker
-or Slurm; `numactl` or `taskset` before the command. Capitals are yours to fill in.
+KubeletConfiguration and a pod spec (what of them is not set already), a drop-in of a systemd unit, a flag of docker or
+Slurm; `numactl` or `taskset` before the command. Capitals are yours to fill in.
 
 | code | level | what it says | lasts |
 |---|---|---|---|
