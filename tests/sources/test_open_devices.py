@@ -41,7 +41,7 @@ def release() -> Iterator[threading.Event]:
 def test_a_dead_file_server_costs_one_deadline_and_one_look(release: threading.Event) -> None:
     devices = {"/proc/42/fd/3": (195, 1), "/proc/43/fd/3": (195, 0), "/proc/43/fd/4": (195, 0)}
     host = DeadServer(fake_host({}, devices=devices), release)
-    scan = DescriptorScan(Guard(0.1), budget=None)
+    scan = DescriptorScan(Guard(0.5), budget=None)
     first = scan.scan(host, [HEALTHY, HANGING])
     assert [error.word for error in first] == ["stuck"]
     assert scan.of(HEALTHY) == NOTHING_OPEN  # its turn comes at the next look
