@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from numa_exporter.agent import web
+from numa_exporter.agent import logs, web
 from numa_exporter.agent.loop import Loop
 from numa_exporter.agent.pipeline import Pipeline
 from numa_exporter.agent.web_config import WebConfig
@@ -57,6 +57,7 @@ def main() -> None:
     count, seconds, *given = sys.argv[1:]
     sys.setswitchinterval(serve.SWITCH_SECONDS)
     args = parser().parse_args(["serve", *given])
+    logs.start(args.log_level, args.log_format)
     host = HurriedHost(Roots(), Nvml())
     pipeline = TimedPipeline(host, flags.sources(args), flags.settings(args, {}))
     asyncio.run(_run(serve.agent(args, pipeline), pipeline, host, int(count), float(seconds)))
