@@ -11,6 +11,7 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 
 from tests.deploy.chart import REPOSITORY
+from tests.modules import need_module
 
 LOCKS = ("requirements.lock", "requirements-build.lock")
 PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
@@ -52,7 +53,7 @@ def test_everything_has_hashes_and_nothing_names_a_registry(lock: str) -> None:
 @pytest.mark.parametrize("processor", ["x86_64", "aarch64"])
 def test_there_are_wheels_for_both_processors(processor: str, tmp_path: Path) -> None:
     """So the image needs no compiler. Resolved, not installed."""
-    pytest.importorskip("uv", reason="needs uv (make test installs it)")
+    need_module("uv", reason="needs uv (make test installs it)")
     for lock in LOCKS:
         command = [sys.executable, "-m", "uv", "pip", "install", "--dry-run", "--require-hashes", "--only-binary=:all:"]
         command += [f"--python-platform={processor}-manylinux_2_28", "--python-version=3.13", f"--target={tmp_path}"]

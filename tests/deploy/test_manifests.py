@@ -12,6 +12,7 @@ import yaml
 
 from tests.deploy.chart import REPOSITORY, Helm, Object
 from tests.deploy.conftest import unavailable
+from tests.modules import need_module
 
 EXCEPTIONS = REPOSITORY / "deploy" / "checkov.yaml"
 CORE = ("apps/v1", "v1", "networking.k8s.io/v1", "scheduling.k8s.io/v1")
@@ -35,7 +36,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("version", ["1.25.0", "1.28.0", "1.30.0", "1.31.0", "1.34.0", "1.37.0"])
 def test_the_api_server_of_each_version_would_take_it(helm: Helm, version: str, variant: str) -> None:
     """Strictly: a field that this version does not know is an error."""
-    validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate (make test installs it)")
+    validate = need_module("kubernetes_validate", reason="needs kubernetes-validate (make test installs it)")
     objects = helm.template(VARIANTS[variant], version)
     checked = [made for made in objects if made["apiVersion"] in CORE]
     assert len(checked) >= 4
@@ -44,7 +45,7 @@ def test_the_api_server_of_each_version_would_take_it(helm: Helm, version: str, 
 
 
 def test_the_validator_would_notice(rendered: list[Object]) -> None:
-    validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate (make test installs it)")
+    validate = need_module("kubernetes_validate", reason="needs kubernetes-validate (make test installs it)")
     (daemonset,) = (made for made in rendered if made["kind"] == "DaemonSet")
     wrong = json.loads(json.dumps(daemonset).replace('"hostPID"', '"hostPid"'))
     with pytest.raises(validate.ValidationError, match="hostPid"):
@@ -78,7 +79,7 @@ def test_every_exception_has_its_reason() -> None:
 
 
 def test_yamllint() -> None:
-    pytest.importorskip("yamllint", reason="needs yamllint (make test installs it)")
+    need_module("yamllint", reason="needs yamllint (make test installs it)")
     folders = ["deploy", ".yamllint.yaml"]  # relative, as the ignored paths in the configuration are
     done = subprocess.run(
         [sys.executable, "-m", "yamllint", "--strict", "--format", "parsable", *folders],

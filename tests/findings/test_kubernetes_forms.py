@@ -11,6 +11,7 @@ from tests.builders import GIB, gb200
 from tests.findings.machines import CASES, GRANTED, SHARING
 from tests.findings.watch import Script, last, of
 from tests.kubernetes.machines import Node, names_of, pod_cgroup, pod_task
+from tests.modules import need_module
 
 FIELDS = {
     "apiVersion",
@@ -114,7 +115,7 @@ def test_many_nodes_need_an_option() -> None:
 
 
 def test_the_pod_spec_is_one() -> None:
-    validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate (make test installs it)")
+    validate = need_module("kubernetes_validate", reason="needs kubernetes-validate (make test installs it)")
     spec = documents(remote(SHARING))[-1]
     text = yaml.safe_dump(spec).replace("CPUS", "'8'").replace("MEMORY", "64Gi")
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, **yaml.safe_load(text)}

@@ -6,6 +6,7 @@ import pytest
 from numa_exporter.formats import kubelet_config
 from numa_exporter.formats.kubelet_config import merged, parse
 from numa_exporter.formats.parse_error import ParseError
+from tests.modules import need_module
 
 YAML = b"""
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -23,7 +24,7 @@ unknownKey: [1, 2]
 
 
 def test_a_configuration_file() -> None:
-    pytest.importorskip("yaml")
+    need_module("yaml")
     config = kubelet_config.parse(YAML, "config.yaml")
     assert (config.cpu_manager_policy, config.memory_manager_policy) == ("static", "Static")
     assert (config.topology_manager_policy, config.topology_manager_scope) == ("single-numa-node", "pod")
@@ -44,7 +45,7 @@ def test_configz_needs_no_kind_and_no_yaml() -> None:
 
 
 def test_an_unquoted_cpu_is_a_cpu() -> None:
-    pytest.importorskip("yaml")
+    need_module("yaml")
     data = b"kind: KubeletConfiguration\nreservedSystemCPUs: 2\n"
     assert kubelet_config.parse(data, "config.yaml").reserved_system_cpus == {2}
 
@@ -63,13 +64,13 @@ def test_an_unquoted_cpu_is_a_cpu() -> None:
     ],
 )
 def test_anything_else_is_refused(data: bytes) -> None:
-    pytest.importorskip("yaml")
+    need_module("yaml")
     with pytest.raises(ParseError):
         kubelet_config.parse(data, "config.yaml")
 
 
 def test_a_real_file(shared_data: Path) -> None:
-    pytest.importorskip("yaml")
+    need_module("yaml")
     config = kubelet_config.parse((shared_data / "kubelet/config/rte-kubeletconf.yaml").read_bytes(), "config.yaml")
     assert (config.cpu_manager_policy, config.topology_manager_policy) == ("static", "single-numa-node")
     assert config.reserved_system_cpus == {1, 3}
@@ -77,7 +78,7 @@ def test_a_real_file(shared_data: Path) -> None:
 
 
 def test_a_real_object_around_the_configuration_is_not_it(shared_data: Path) -> None:
-    yaml = pytest.importorskip("yaml")
+    yaml = need_module("yaml")
     data = (shared_data / "kubelet/config/numaresources-kubeletconfig.yaml").read_bytes()
     with pytest.raises(ParseError):
         kubelet_config.parse(data, "kubeletconfig.yaml")

@@ -13,6 +13,7 @@ from numa_exporter.metrics import TABLE
 from tests.conftest import REPOSITORY
 from tests.demo import foreign
 from tests.grafana.dashboards import FOLDER, NAMES, Question, dashboard, panels, questions
+from tests.modules import need_module
 
 TARGET_LABELS = {"cluster", "node", "instance", "job"}
 LABELS = {row.name: {*row.labels, *TARGET_LABELS} for row in TABLE}
@@ -27,7 +28,7 @@ def records() -> set[str]:
 
 @pytest.fixture(scope="module")
 def build() -> Any:
-    pytest.importorskip("grafana_foundation_sdk", reason="needs the extra `grafana`")
+    need_module("grafana_foundation_sdk", reason="needs the extra `grafana`")
     spec = importlib.util.spec_from_file_location("build_dashboards", FOLDER / "build.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -93,7 +94,7 @@ def test_colours_work_on_dark_and_light(name: str) -> None:
 
 @pytest.mark.parametrize("question", list(questions()), ids=str)
 def test_an_expression_is_promql_and_names_what_exists(question: Question) -> None:
-    parser = pytest.importorskip("promql_parser", reason="needs the extra `grafana`")
+    parser = need_module("promql_parser", reason="needs the extra `grafana`")
     known = {*LABELS, *records(), *foreign.NAMES}
     asked = list(selectors(parser.parse(question.expr)))
     assert asked

@@ -15,6 +15,7 @@ from numa_exporter.cli.intents import load as load_intents
 from numa_exporter.formats import idlist
 from numa_exporter.metrics import TABLE
 from numa_exporter.model.thresholds import Thresholds, limits
+from tests.modules import need_module
 
 RUNBOOKS = REPOSITORY / "docs" / "runbooks.md"
 JOINS = REPOSITORY / "docs" / "joins.md"
@@ -171,7 +172,7 @@ def test_every_query_in_the_documents_parses(document: Path, promtool: str, tmp_
 
 
 def test_every_rule_is_promql_to_a_parser_that_is_not_prometheus_own() -> None:
-    parser = pytest.importorskip("promql_parser", reason="needs the extra `grafana`")
+    parser = need_module("promql_parser", reason="needs the extra `grafana`")
     for group in groups(FILES):
         for rule in group["rules"]:
             assert parser.parse(rule["expr"]), rule
