@@ -31,8 +31,9 @@
     allowPrivilegeEscalation: false
     {{- end }}
     readOnlyRootFilesystem: true
-    runAsUser: {{ .Values.runAsUser }}
-    runAsGroup: {{ .Values.runAsUser }}
+    {{- /* int64: a number of a values file is a float, and 1000650000 would be written 1.00065e+09 */}}
+    runAsUser: {{ .Values.runAsUser | int64 }}
+    runAsGroup: {{ .Values.runAsUser | int64 }}
     {{- if .Values.runAsUser }}
     runAsNonRoot: true
     {{- end }}
@@ -45,7 +46,7 @@
     seccompProfile:
       type: {{ .Values.seccomp.type }}
       {{- if eq .Values.seccomp.type "Localhost" }}
-      localhostProfile: {{ .Values.seccomp.profile }}
+      localhostProfile: {{ .Values.seccomp.profile | quote }}
       {{- end }}
     {{- if and .Values.appArmor (include "numa-exporter.recent" .) }}
     appArmorProfile:
@@ -105,7 +106,7 @@
 - serve
 - --path.rootfs=/host
 - --web.listen-address=:{{ .Values.web.port }}
-- --interval={{ .Values.interval }}
+- --interval={{ toJson .Values.interval }}
 - --log.level={{ .Values.log.level }}
 - --log.format={{ .Values.log.format }}
 {{- if not .Values.web.page }}
@@ -147,7 +148,7 @@ pod may be starting with it. */}}
     - cp "/profile/$PROFILE" "/seccomp/.$PROFILE" && mv "/seccomp/.$PROFILE" "/seccomp/$PROFILE"
   env:
     - name: PROFILE
-      value: {{ .Values.seccomp.profile }}
+      value: {{ .Values.seccomp.profile | quote }}
   securityContext:
     privileged: false
     allowPrivilegeEscalation: false

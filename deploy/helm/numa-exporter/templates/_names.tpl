@@ -15,8 +15,8 @@
 {{- end }}
 
 {{- define "numa-exporter.selector" -}}
-app.kubernetes.io/name: {{ include "numa-exporter.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "numa-exporter.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "numa-exporter.labels" -}}
