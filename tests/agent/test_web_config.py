@@ -39,7 +39,7 @@ async def test_failures_are_remembered_and_bounded() -> None:
     [
         ("basic_auth_users: {a: plain}", "basic_auth_users.a: expected a bcrypt hash"),
         ("basic_auth_users: {a: $2b$10$short}", "basic_auth_users.a: expected a bcrypt hash"),
-        (f"basic_auth_users: {{a: {HASH.replace('$04$', '$99$')}}}", "basic_auth_users.a: expected a bcrypt hash"),
+        (f"basic_auth_users: {{a: $2b$99${'.' * 53}}}", "basic_auth_users.a: expected a bcrypt hash"),
         ("tls: {}", "unknown key tls"),
         ("[1]", "expected a mapping"),
         ("a: [", "not YAML"),
