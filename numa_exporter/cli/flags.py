@@ -184,10 +184,21 @@ def open_host(args: argparse.Namespace) -> Opened:
             roots = replace(roots, procfs=os.path.join(os.path.dirname(roots.sysfs), "proc"))
         return Opened(host=ForeignTree(roots), step=None, recorded={})
     nvml = Nvml(driver_roots=_driver_roots(args.rootfs))
-    socket = args.kubelet_socket or roots.below(f"{args.kubelet_root or KUBELET_ROOT}/pod-resources/kubelet.sock")
-    kubelet = GrpcSocket(socket, POD_RESOURCES, "kubelet")
-    runtime = GrpcSocket(args.cri_socket, CRI, "cri") if args.cri_socket else None
+    default = roots.below(f"{args.kubelet_root or KUBELET_ROOT}/pod-resources/kubelet.sock")
+    kubelet = GrpcSocket(_socket(roots, args.kubelet_socket or default), POD_RESOURCES, "kubelet")
+    runtime = GrpcSocket(_socket(roots, args.cri_socket), CRI, "cri") if args.cri_socket else None
     return Opened(host=LiveHost(roots, nvml, kubelet, runtime), step=None, recorded={}, nvml=nvml)
+
+
+def _socket(roots: Roots, path: str) -> str:
+    """Below the host's root a folder of the path may be a link to another disk of the host's."""
+    if roots.rootfs != "/" and path.startswith(f"{roots.rootfs}/"):
+        folder, _, name = path.removeprefix(roots.rootfs).rpartition("/")
+        try:
+            return os.path.join(roots.real(folder or "/"), name)
+        except OSError:
+            return path  # no such folder
+    return path
 
 
 def _roots(args: argparse.Namespace) -> Roots:

@@ -64,7 +64,7 @@ class LiveHost:
 
     def read(self, path: str) -> bytes:
         try:
-            descriptor = os.open(self._roots.below(path), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._roots.real(path), os.O_RDONLY | os.O_CLOEXEC)
             try:
                 return _read_whole(descriptor, path)
             finally:
@@ -75,7 +75,7 @@ class LiveHost:
     def stream(self, path: str, block: int) -> Iterator[bytes]:
         pid = _process(path)
         try:
-            descriptor = os.open(self._roots.below(path), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._roots.real(path), os.O_RDONLY | os.O_CLOEXEC)
             try:
                 while True:
                     began = time.monotonic()
@@ -91,13 +91,14 @@ class LiveHost:
 
     def list(self, path: str) -> Sequence[str]:
         try:
-            return sorted(os.listdir(self._roots.below(path)))
+            return sorted(os.listdir(self._roots.real(path)))
         except OSError as error:
             raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
 
     def readlink(self, path: str) -> str:
         try:
-            return os.readlink(self._roots.below(path))
+            folder, _, name = path.rpartition("/")
+            return os.readlink(f"{self._roots.real(folder or '/')}/{name}")
         except OSError as error:
             raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
 
@@ -109,7 +110,7 @@ class LiveHost:
 
     def device_number(self, path: str) -> tuple[int, int] | None:
         try:
-            found = os.stat(self._roots.below(path))
+            found = os.stat(self._roots.real(path))
         except OSError as error:
             raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
         if not stat.S_ISCHR(found.st_mode):

@@ -23,6 +23,13 @@ class Roots:
             return (self.sysfs or self._joined("/sys")) + path[4:]
         return self._joined(path)
 
+    def real(self, path: str) -> str:
+        """The path to open for a logical one, links followed as the host follows them: below another root the kernel
+        would look for an absolute target in ours. OSError where the path leads nowhere."""
+        if self.rootfs == "/" or path.split("/", 2)[1] in ("proc", "sys"):
+            return self.below(path)
+        return self.below(self.resolve(path))
+
     def _joined(self, path: str) -> str:
         return path if self.rootfs == "/" else self.rootfs.rstrip("/") + path
 
