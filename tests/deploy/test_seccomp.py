@@ -27,8 +27,8 @@ here = ctypes.create_string_buffer(1)
 page = (ctypes.c_uint64 * 1)(ctypes.addressof(here) & ~4095)
 node, status = (ctypes.c_int * 1)(0), (ctypes.c_int * 1)()
 X86 = os.uname().machine == "x86_64"
-MOVE_PAGES, PTRACE, READV, HANDLE, UNSHARE, SOCKET, BPF = (
-    (279, 101, 310, 304, 272, 41, 321) if X86 else (239, 117, 270, 265, 97, 198, 280)
+MOVE_PAGES, PTRACE, READV, HANDLE, UNSHARE, SOCKET, BPF, PIN, NICE, LIMIT = (
+    (279, 101, 310, 304, 272, 41, 321, 203, 141, 302) if X86 else (239, 117, 270, 265, 97, 198, 280, 122, 140, 261)
 )
 print(
     word(MOVE_PAGES, 0, 1, page, None, status, 0),
@@ -41,6 +41,10 @@ print(
     word(SOCKET, 38, 5, 0),
     word(SOCKET, 2, 1, 0),
     word(SOCKET, 1, 1, 0),
+    word(PIN, 0, 0, None),
+    word(NICE, 0, 0, 0),
+    word(LIMIT, 0, 7, None, None),
+    word(LIMIT, os.getpid(), 7, None, None),
 )
 """
 
@@ -69,9 +73,15 @@ def test_asking_is_let_through_and_moving_is_not() -> None:
 
 
 def test_what_the_two_capabilities_could_be_abused_for_is_refused() -> None:
-    _, _, ptrace, readv, handle, unshare, bpf, alg, inet, unix = confined(sys.executable, "-c", ASK).split()
+    _, _, ptrace, readv, handle, unshare, bpf, alg, inet, unix, *_ = confined(sys.executable, "-c", ASK).split()
     assert (ptrace, readv, handle, unshare, bpf, alg) == ("ENOSYS",) * 6
     assert (inet, unix) == ("ok", "ok")
+
+
+def test_nobodys_cpus_priority_and_limits_can_be_changed() -> None:
+    *_, pin, nice, own_limit, others_limit = confined(sys.executable, "-c", ASK).split()
+    assert (pin, nice, others_limit) == ("ENOSYS",) * 3
+    assert own_limit == "ok"
 
 
 @pytest.mark.xdist_group("someone")
