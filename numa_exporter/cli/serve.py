@@ -172,9 +172,12 @@ async def _serve(loop: Loop, host: str | None, port: int, config: WebConfig, nvm
 
 
 async def _announce(loop: Loop, url: str) -> None:
-    """Say once, on standard output, where to look and, when every source has answered, what is seen."""
+    """Say once, on standard output, where to look when there is something, and what is seen when every source has
+    answered."""
+    while loop.published is None:
+        await asyncio.sleep(0.05)
     print(f"numa_exporter {__version__} on {url}/  (metrics: {url}/metrics)", flush=True)
-    while loop.published is None or not whole(loop.published.report):
+    while not whole(loop.published.report):
         await asyncio.sleep(0.05)
     print(one_line(loop.published.report), flush=True)
 
