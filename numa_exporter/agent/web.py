@@ -104,7 +104,7 @@ async def start(loop: Loop, host: str | None, port: int, config: WebConfig) -> t
     runner = web.AppRunner(application(loop, config.access), access_log=None, shutdown_timeout=1.0)
     logging.getLogger("aiohttp.server").addFilter(_ours)
     await runner.setup()
-    site = web.TCPSite(runner, host, port, ssl_context=config.tls, reuse_address=True)
+    site = web.TCPSite(runner, host, port, ssl_context=config.tls.context if config.tls else None, reuse_address=True)
     try:
         await site.start()
     except (OSError, UnicodeError):

@@ -3,7 +3,8 @@
 tls_server_config: {cert_file: server.crt, key_file: server.key, min_version: TLS12}
 basic_auth_users: {prometheus: $2b$10$...}       # bcrypt
 
-Paths are relative to the file. Unknown keys are an error, as in exporter-toolkit.
+Paths are relative to the file. Unknown keys are an error, as in exporter-toolkit; of its keys client certificates, HTTP
+headers and cipher suites are not known here. A renewed certificate is served within a minute.
 """
 
 import asyncio
@@ -18,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from numa_exporter.agent.certificate import Certificate
+
 KEEP_ANSWERS = 64
 """Passwords whose bcrypt answer is remembered. bcrypt takes 50 to 230 ms by design: without a memory of failures too,
 one scraper with a wrong password would eat a core."""
@@ -31,9 +34,9 @@ class WebConfigError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebConfig:
-    """How to listen: a TLS context, and who may read."""
+    """How to listen: a TLS certificate, and who may read."""
 
-    tls: ssl.SSLContext | None = None
+    tls: Certificate | None = None
     access: "Access | None" = None
 
 
@@ -95,7 +98,7 @@ def load(path: str) -> WebConfig:
     )
 
 
-def _tls(path: str, told: Mapping[str, Any]) -> ssl.SSLContext | None:
+def _tls(path: str, told: Mapping[str, Any]) -> Certificate | None:
     if not told:
         return None
     _only(path, "tls_server_config", told, {"cert_file", "key_file", "min_version"})
@@ -106,15 +109,11 @@ def _tls(path: str, told: Mapping[str, Any]) -> ssl.SSLContext | None:
     if "cert_file" not in told or "key_file" not in told:
         raise WebConfigError(f"{path}: tls_server_config needs cert_file and key_file")
     folder = os.path.dirname(os.path.abspath(path))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = versions[version]
+    cert, key = (os.path.join(folder, str(told[name])) for name in ("cert_file", "key_file"))
     try:
-        context.load_cert_chain(
-            os.path.join(folder, str(told["cert_file"])), os.path.join(folder, str(told["key_file"]))
-        )
+        return Certificate(cert, key, versions[version])
     except (OSError, ssl.SSLError) as error:
         raise WebConfigError(f"{path}: tls_server_config: certificate and key cannot be loaded: {error}") from error
-    return context
 
 
 def _mapping(path: str, where: str, told: Any) -> Mapping[str, Any]:

@@ -50,7 +50,8 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
         "--web.config.file",
         dest="web_config",
         metavar="FILE",
-        help="TLS and basic auth, in the format of exporter-toolkit",
+        help="TLS and basic auth in exporter-toolkit's format: tls_server_config (cert_file, key_file, min_version) and "
+        "basic_auth_users",
     )
     group.add_argument(
         "--web.page",
@@ -158,15 +159,17 @@ async def _serve(loop: Loop, host: str | None, port: int, config: WebConfig, nvm
     ticking = asyncio.create_task(loop.run(stop))
     announcing = asyncio.create_task(_announce(loop, url))
     stopping = asyncio.create_task(stop.wait())
+    following = [asyncio.create_task(config.tls.follow())] if config.tls else []
     try:
         await asyncio.wait({ticking, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if ticking.done():
             ticking.result()  # a defect in the loop itself ends the process, loudly
     finally:
         # A tick may be waiting for a reading that hangs; its thread is a daemon and ends with us.
-        for task in (ticking, announcing, stopping):
+        tasks = (ticking, announcing, stopping, *following)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(ticking, announcing, stopping, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await runner.cleanup()
         log.info("stopped")
 

@@ -1,13 +1,16 @@
 """--web.config.file: exporter-toolkit's format, and one clear line for every way to get it wrong."""
 
 import base64
+import contextlib
+import ssl
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import bcrypt
 import pytest
 
-from numa_exporter.agent.web_config import Access, WebConfigError, load
+from numa_exporter.agent.web_config import Access, WebConfig, WebConfigError, load
 
 
 def basic(user: str, password: str) -> str:
@@ -59,17 +62,61 @@ def test_a_broken_file_is_refused_with_its_name(tmp_path: Path, text: str, said:
     assert said in str(refused.value)
 
 
-@pytest.mark.real
-def test_promtool_accepts_what_we_accept(tmp_path: Path, need_tool) -> None:  # type: ignore[no-untyped-def]
-    promtool, openssl = need_tool("promtool", "prometheus"), need_tool("openssl", "openssl")
+def certificate(openssl: str, folder: Path, name: str) -> None:
+    """server.crt and server.key for ``name`` in the folder, written in place."""
     subprocess.run(
         [
             *(openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"),
-            *("-subj", "/CN=localhost", "-keyout", tmp_path / "server.key", "-out", tmp_path / "server.crt"),
+            *("-subj", f"/CN={name}", "-keyout", folder / "server.key", "-out", folder / "server.crt"),
         ],
         check=True,
         capture_output=True,
     )
+
+
+def served(config: WebConfig) -> bytes:
+    """The certificate that a client is shown now."""
+    assert config.tls is not None
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    here, there = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting.wrap_bio(here, there)
+    server = config.tls.context.wrap_bio(there, here, server_side=True)
+    done = set[ssl.SSLObject]()
+    while len(done) < 2:
+        for side in {client, server} - done:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+                done.add(side)
+    shown = client.getpeercert(binary_form=True)
+    assert shown is not None
+    return shown
+
+
+@pytest.mark.real
+def test_a_renewed_certificate_is_served(tmp_path: Path, need_tool: Callable[[str, str], str]) -> None:
+    openssl = need_tool("openssl", "openssl")
+    certificate(openssl, tmp_path, "first")
+    file = tmp_path / "web.yml"
+    file.write_text("tls_server_config: {cert_file: server.crt, key_file: server.key}\n")
+    config = load(str(file))
+    assert config.tls is not None
+    first = served(config)
+    assert config.tls.renew() is False
+    certificate(openssl, tmp_path, "second")
+    assert config.tls.renew() is True
+    second = served(config)
+    assert first != second
+    (tmp_path / "server.crt").write_text("half a certifi")
+    with pytest.raises(ssl.SSLError):
+        config.tls.renew()
+    assert served(config) == second
+
+
+@pytest.mark.real
+def test_promtool_accepts_what_we_accept(tmp_path: Path, need_tool: Callable[[str, str], str]) -> None:
+    promtool, openssl = need_tool("promtool", "prometheus"), need_tool("openssl", "openssl")
+    certificate(openssl, tmp_path, "localhost")
     file = tmp_path / "web.yml"
     file.write_text(
         "tls_server_config: {cert_file: server.crt, key_file: server.key, min_version: TLS13}\n"
