@@ -50,7 +50,7 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
         "--web.config.file",
         dest="web_config",
         metavar="FILE",
-        help="TLS and basic auth in exporter-toolkit's format: tls_server_config (cert_file, key_file, min_version) and "
+        help="TLS and basic auth in exporter-toolkit's format: tls_server_config (cert_file, key_file, min_version), "
         "basic_auth_users",
     )
     group.add_argument(
