@@ -1,6 +1,6 @@
 """Whole expositions, written down: three machines that stand well and one that is half blind.
 
-GOLDEN=write writes them anew; look at the difference before you commit it.
+UPDATE_GOLDENS=1 writes them anew; look at the difference before you commit it.
 """
 
 import os
@@ -72,7 +72,7 @@ MACHINES: dict[str, Callable[[], Report]] = {
 def test_the_exposition_is_as_written(name: str) -> None:
     page = text(families(TABLE, view(MACHINES[name]()))).decode()
     file = FOLDER / f"{name}.txt"
-    if os.environ.get("GOLDEN") == "write":
+    if os.environ.get("UPDATE_GOLDENS"):
         file.write_text(page)
     assert page == file.read_text()
 
