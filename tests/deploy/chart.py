@@ -19,6 +19,16 @@ RECENT = "1.31.0"
 Object = dict[str, Any]
 
 
+class UniqueKeys(yaml.SafeLoader):
+    """YAML as the API server takes it strictly: a key that comes twice is a ConstructorError, not the last one's."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key) for key, _ in node.value]
+        if len(keys) != len(set(keys)):
+            raise yaml.constructor.ConstructorError(None, None, f"a key twice among {keys}", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 class HelmError(Exception):
     """What Helm said on standard error."""
 
@@ -37,7 +47,11 @@ class Helm:
 
     def template(self, values: Mapping[str, Any] | None = None, version: str = RECENT) -> list[Object]:
         """The objects of a release; `values` go through --set-json, one argument a key."""
-        return [made for made in yaml.safe_load_all(self.text(values, version)) if made]
+        return self.objects(self.text(values, version))
+
+    @staticmethod
+    def objects(text: str) -> list[Object]:
+        return [made for made in yaml.load_all(text, UniqueKeys) if made]  # a subclass of SafeLoader
 
     def text(self, values: Mapping[str, Any] | None = None, version: str = RECENT, *more: str) -> str:
         chosen = [f"--set-json={key}={json.dumps(value)}" for key, value in (values or {}).items()]

@@ -1,15 +1,14 @@
-"""The Helm chart: both majors of Helm, its schema, and what each value does."""
+"""The Helm chart: both majors of Helm, and what each value does."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from numa_exporter.cli.intents import load
 from numa_exporter.cli.main import parser
-from tests.deploy.chart import CHART, RECENT, Helm, HelmError, Object, container, one, pod_spec
+from tests.deploy.chart import CHART, RECENT, Helm, Object, container, one, pod_spec
 
 EVERYTHING = {
     "podMonitor.enabled": True,
@@ -34,54 +33,6 @@ def test_both_majors_render_the_same(helms: dict[int, Helm], values: dict[str, A
         return {(made["kind"], made["metadata"]["name"]): made for made in objects}
 
     assert by_name(helms[3].template(values, version)) == by_name(helms[4].template(values, version))
-
-
-@pytest.mark.parametrize(
-    ("values", "complaint"),
-    [
-        ({"resources.limits.cpu": "1"}, "cpu"),
-        ({"nvml.access": "magic"}, "access"),
-        ({"nvml.acess": "none"}, "acess"),
-        ({"capabilities": ["SYS_PTRACE", "NET_ADMIN"]}, "capabilities"),
-        ({"web.port": 70000}, "port"),
-        ({"web.port": "10062"}, "port"),
-        ({"interval": 0}, "interval"),
-        ({"log.level": "verbose"}, "level"),
-        ({"seccomp.profile": "../escape.json"}, "profile"),
-        ({"updateStrategy.maxUnavailable": "0%"}, "maxUnavailable"),
-        ({"thresholds": {"memory": "many"}}, "memory"),
-        ({"sources": {"traffic": "no"}}, "traffic"),
-        ({"image.digest": "sha256:12"}, "digest"),
-        ({"podMonitor.interval": "15"}, "interval"),
-        ({"kubelet.root": "var/lib/kubelet"}, "root"),
-        ({"kubelet.criSocket": "containerd.sock"}, "criSocket"),
-        ({"gpuNodeLabels": [{"values": ["true"]}]}, "key"),
-        ({"extraArgs": ["web.page"]}, "extraArgs"),
-    ],
-    ids=lambda value: json.dumps(value) if isinstance(value, dict) else "",
-)
-@pytest.mark.parametrize("major", [3, 4])
-def test_the_schema_refuses(helms: dict[int, Helm], major: int, values: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(HelmError, match=complaint):
-        helms[major].text(values)
-
-
-def test_schema_and_values_name_the_same() -> None:
-    """What can be set is shown with its default, and what is shown is checked."""
-
-    def shown(values: Any, schema: Any, path: str) -> None:
-        properties = schema.get("properties")
-        if properties is None or schema.get("additionalProperties") is not False:
-            return
-        missing = set(properties) - set(values) - {"global"}
-        # A probe's and a resource's fields are Kubernetes' own.
-        assert not missing or path.startswith((".probes.", ".resources.")), f"{path}: values.yaml lacks {missing}"
-        assert set(values) <= set(properties), path
-        for name, value in values.items():
-            shown(value, properties[name], f"{path}.{name}")
-
-    values = yaml.safe_load((CHART / "values.yaml").read_text())
-    shown(values, json.loads((CHART / "values.schema.json").read_text()), "")
 
 
 @pytest.mark.parametrize(
@@ -203,6 +154,65 @@ def test_an_agent_without_any_right(helm: Helm) -> None:
     assert (rights["runAsUser"], rights["runAsNonRoot"]) == (65532, True)
 
 
+def test_numbers_and_names_of_digits_stay_what_they_are(helm: Helm) -> None:
+    """A number of a values file is a float, and a word of digits a number, unless a template says otherwise."""
+    objects = helm.template(
+        {
+            "runAsUser": 1000650000,
+            "interval": 1000000,
+            "terminationGracePeriodSeconds": 1000000,
+            "priorityClass.value": 1000000000,
+            "podMonitor.enabled": True,
+            "podMonitor.sampleLimit": 100000000,
+            "seccomp.profile": "1234",
+            "web.configSecret": "5678",
+            "nameOverride": "90",
+        }
+    )
+    rights = container(objects)["securityContext"]
+    assert (rights["runAsUser"], rights["runAsGroup"]) == (1000650000, 1000650000)
+    assert parser().parse_args(container(objects)["args"]).interval == 1000000
+    assert pod_spec(objects)["terminationGracePeriodSeconds"] == 1000000
+    assert one(objects, "PriorityClass")["value"] == 1000000000
+    assert one(objects, "PodMonitor")["spec"]["sampleLimit"] == 100000000
+    assert rights["seccompProfile"]["localhostProfile"] == "1234"
+    (laid,) = (o for o in objects if o["metadata"]["name"].endswith("-seccomp"))
+    assert list(laid["data"]) == ["1234"]
+    (web,) = (volume for volume in pod_spec(objects)["volumes"] if volume["name"] == "web")
+    assert web["secret"]["secretName"] == "5678"
+    assert one(objects, "DaemonSet")["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"] == "90"
+
+
+def test_dashboards_of_a_long_release_keep_names_of_their_own(helm: Helm) -> None:
+    objects = helm.template({"dashboards.enabled": True, "fullnameOverride": "n" * 63})
+    names = [made["metadata"]["name"] for made in objects if made["kind"] == "ConfigMap"]
+    assert len(names) == len(set(names)) >= 3
+
+
+def test_what_belongs_to_no_namespace_is_named_by_it(helm: Helm) -> None:
+    """Two releases of one name, each in a namespace of its own."""
+
+    def names(namespace: str) -> set[str]:
+        chosen = ("--set=openshift.enabled=true", "--namespace", namespace)
+        objects = helm.objects(helm.run("template", "numa-exporter", str(CHART), *chosen))
+        shared = [made for made in objects if "namespace" not in made["metadata"]]
+        assert pod_spec(objects)["priorityClassName"] == one(shared, "PriorityClass")["metadata"]["name"]
+        return {f"{made['kind']}/{made['metadata']['name']}" for made in shared}
+
+    both = names("numa-exporter"), names("team-b")
+    assert both[0] == {"PriorityClass/numa-exporter", "SecurityContextConstraints/numa-exporter"}
+    assert not both[0] & both[1] and len(both[1]) == 2
+
+
+def test_volumes_of_your_own(helm: Helm) -> None:
+    """The toolkit's other way to be told of GPUs, where it heeds no environment variable."""
+    volume = {"name": "gpus", "hostPath": {"path": "/dev/null"}}
+    mount = {"name": "gpus", "mountPath": "/var/run/nvidia-container-devices/all", "readOnly": True}
+    objects = helm.template({"extraVolumes": [volume], "extraVolumeMounts": [mount]})
+    assert pod_spec(objects)["volumes"][-1] == volume
+    assert container(objects)["volumeMounts"][-1] == mount
+
+
 def test_nodes_by_any_gpu_label(helm: Helm, rendered: list[Object]) -> None:
     affinity = pod_spec(rendered)["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     terms = [term["matchExpressions"][0] for term in affinity["nodeSelectorTerms"]]
@@ -239,6 +249,23 @@ def test_openshift(helm: Helm) -> None:
     assert container(objects)["securityContext"]["seLinuxOptions"] == {"type": "spc_t"}
 
 
+def test_openshifts_prometheus_may_list_the_pods_that_it_shall_scrape(helm: Helm) -> None:
+    objects = helm.template({"openshift.enabled": True, "podMonitor.enabled": True})
+    role, binding = one(objects, "Role"), one(objects, "RoleBinding")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    (subject,) = binding["subjects"]
+    assert (subject["namespace"], subject["name"]) == ("openshift-monitoring", "prometheus-k8s")
+
+
+def test_openshift_permits_the_volumes_that_were_added(helm: Helm) -> None:
+    volumes = [{"name": "scratch", "emptyDir": {}}, {"name": "more", "hostPath": {"path": "/opt"}}]
+    objects = helm.template({"openshift.enabled": True, "extraVolumes": volumes})
+    used = {kind for volume in pod_spec(objects)["volumes"] for kind in volume if kind != "name"}
+    assert used == {"configMap", "emptyDir", "hostPath"}
+    assert used <= set(one(objects, "SecurityContextConstraints")["volumes"])
+
+
 def test_notes_name_what_is_lost_and_what_is_missing(helm: Helm) -> None:
     def notes(**values: Any) -> str:
         chosen = [f"--set-json={key.replace('_', '.')}={json.dumps(value)}" for key, value in values.items()]
@@ -250,3 +277,8 @@ def test_notes_name_what_is_lost_and_what_is_missing(helm: Helm) -> None:
     assert "refuses move_pages" in notes(seccomp_type="RuntimeDefault")
     assert "/var/lib/kubelet/seccomp/numa-exporter.json" in notes(seccomp_install=False)
     assert "Nothing scrapes it yet" not in notes(podMonitor_enabled=True)
+    assert "http://localhost:10062/ " in notes()
+    assert "http://localhost:10062/metrics" in notes(web_page=False)
+    encrypted = {"podMonitor_enabled": True, "web_tls": True, "web_configSecret": "web"}
+    assert "podMonitor.endpoint.tlsConfig" in notes(**encrypted)
+    assert "podMonitor.endpoint.tlsConfig" not in notes(**encrypted, podMonitor_endpoint={"tlsConfig": {"ca": {}}})

@@ -100,6 +100,24 @@
       mountPath: /etc/numa-exporter/web
       readOnly: true
     {{- end }}
+    {{- with .Values.extraVolumeMounts }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end }}
+
+{{- define "numa-exporter.podAnnotations" -}}
+{{- $chart := dict "kubectl.kubernetes.io/default-container" "numa-exporter" }}
+{{- if .Values.intents }}
+{{- $_ := set $chart "checksum/intents" (toYaml .Values.intents | sha256sum) }}
+{{- end }}
+{{- if and (eq .Values.seccomp.type "Localhost") .Values.seccomp.install }}
+{{- $_ := set $chart "checksum/seccomp" (.Files.Get "files/seccomp/numa-exporter.json" | sha256sum) }}
+{{- end }}
+{{- if and .Values.appArmor (not (include "numa-exporter.recent" .)) }}
+{{- $profile := eq .Values.appArmor "Unconfined" | ternary "unconfined" "runtime/default" }}
+{{- $_ := set $chart "container.apparmor.security.beta.kubernetes.io/numa-exporter" $profile }}
+{{- end }}
+{{- merge dict (.Values.podAnnotations | default dict) $chart | toYaml }}
 {{- end }}
 
 {{- define "numa-exporter.args" -}}

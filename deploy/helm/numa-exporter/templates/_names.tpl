@@ -19,15 +19,23 @@ app.kubernetes.io/name: {{ include "numa-exporter.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
+{{- /* Takes the root and an object's own labels, which go before commonLabels; what pods are selected by gives way to
+neither. One map: a key that YAML has twice is another one's to every reader. */}}
 {{- define "numa-exporter.labels" -}}
-{{ include "numa-exporter.selector" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/component: exporter
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
+{{- $root := first . }}
+{{- $chart := dict
+  "app.kubernetes.io/version" $root.Chart.AppVersion
+  "app.kubernetes.io/component" "exporter"
+  "app.kubernetes.io/managed-by" $root.Release.Service
+  "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_") }}
+{{- $selector := include "numa-exporter.selector" $root | fromYaml }}
+{{- merge $selector (last . | default dict) ($root.Values.commonLabels | default dict) $chart | toYaml }}
 {{- end }}
+
+{{- /* Of what belongs to no namespace: two releases of one name must not want the same. */}}
+{{- define "numa-exporter.clusterName" -}}
+{{- $name := include "numa-exporter.fullname" . }}
+{{- eq .Release.Namespace $name | ternary $name (printf "%s-%s" $name .Release.Namespace) }}
 {{- end }}
 
 {{- define "numa-exporter.image" -}}
@@ -48,7 +56,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- define "numa-exporter.priorityClass" -}}
 {{- if .Values.priorityClass.create }}
-{{- .Values.priorityClass.name | default (include "numa-exporter.fullname" .) }}
+{{- .Values.priorityClass.name | default (include "numa-exporter.clusterName" .) }}
 {{- else }}
 {{- .Values.priorityClass.name }}
 {{- end }}
