@@ -1,0 +1,41 @@
+"""docs/install.md, done: what it says to type for bare metal gives an exporter that runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from numa_exporter import __version__
+from tests.deploy.chart import REPOSITORY
+from tests.deploy.conftest import unavailable
+
+DOCUMENT = REPOSITORY / "docs" / "install.md"
+BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "requirements.lock", "requirements-build.lock", "numa_exporter")
+
+
+def commands() -> list[str]:
+    """Lines of the section on systemd, of its two blocks."""
+    (section,) = re.findall(r"^## systemd$(.*?)^## ", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    built, installed = re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    return [*built.splitlines(), *installed.splitlines()]
+
+
+def test_wheels_are_made_once_and_installed_without_a_network(tmp_path: Path) -> None:
+    for name in BUILT_FROM:
+        (tmp_path / name).symlink_to(REPOSITORY / name)
+    typed = [line for line in commands() if line.startswith(("python3", "build/", "/opt/"))]
+    assert len(typed) == 7
+    for line in typed:
+        line = line.replace("/opt/numa-exporter", f"{tmp_path}/opt").replace("python3 ", f"{sys.executable} ")
+        done = subprocess.run(["sh", "-euc", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+        if done.returncode and "--no-index" not in line and "/pip " in line:
+            unavailable(f"needs PyPI: {done.stderr}")
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    told = subprocess.run([tmp_path / "opt/bin/numa-exporter", "--version"], capture_output=True, text=True, check=True)
+    assert __version__ in told.stdout
+
+
+def test_every_file_that_is_installed_is_there() -> None:
+    files = [word for line in commands() for word in line.split() if word.startswith("deploy/")]
+    assert len(files) == 3
+    assert all((REPOSITORY / file).is_file() for file in files)
