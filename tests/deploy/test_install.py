@@ -26,9 +26,9 @@ def test_wheels_are_made_once_and_installed_without_a_network(tmp_path: Path) ->
     typed = [line for line in commands() if line.startswith(("python3", "build/", "/opt/"))]
     assert len(typed) == 7
     for line in typed:
-        line = line.replace("/opt/numa-exporter", f"{tmp_path}/opt").replace("python3 ", f"{sys.executable} ")
-        done = subprocess.run(["sh", "-euc", line], cwd=tmp_path, capture_output=True, text=True, check=False)
-        if done.returncode and "--no-index" not in line and "/pip " in line:
+        here = line.replace("/opt/numa-exporter", f"{tmp_path}/opt").replace("python3 ", f"{sys.executable} ")
+        done = subprocess.run(["sh", "-euc", here], cwd=tmp_path, capture_output=True, text=True, check=False)
+        if done.returncode and "/pip " in line and "--no-index" not in line:
             unavailable(f"needs PyPI: {done.stderr}")
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
     told = subprocess.run([tmp_path / "opt/bin/numa-exporter", "--version"], capture_output=True, text=True, check=True)
