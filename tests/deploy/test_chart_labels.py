@@ -1,10 +1,10 @@
-"""Labels, annotations and scrape settings of your own beside the chart's: each key once, whoever says it."""
+"""Labels, annotations, variables and scrape settings of your own beside the chart's: each key once, whoever says it."""
 
 from typing import Any
 
 import pytest
 
-from tests.deploy.chart import CHART, Helm, Object, UniqueKeys, one, yaml
+from tests.deploy.chart import CHART, Helm, Object, UniqueKeys, container, one, yaml
 
 SELECTOR = {"app.kubernetes.io/name": "numa-exporter", "app.kubernetes.io/instance": "numa-exporter"}
 COMPONENT = "app.kubernetes.io/component"
@@ -60,6 +60,13 @@ def test_an_annotation_of_yours_goes_before_ours(helm: Helm, version: str) -> No
     annotations = one(objects, "DaemonSet")["spec"]["template"]["metadata"]["annotations"]
     assert yours.items() <= annotations.items()
     assert annotations.keys() - yours.keys() == {"checksum/seccomp"}
+
+
+def test_a_variable_of_yours_takes_the_place_of_ours(helm: Helm) -> None:
+    yours = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}, {"name": "MORE", "value": "1"}]
+    env = container(helm.template({"extraEnv": yours}))["env"]
+    assert len({pair["name"] for pair in env}) == len(env) == 4
+    assert env[-2:] == yours
 
 
 def test_scrapes_take_more_settings_and_keep_ours(helm: Helm) -> None:

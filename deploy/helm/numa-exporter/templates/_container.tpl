@@ -5,20 +5,7 @@
   args:
     {{- include "numa-exporter.args" . | nindent 4 }}
   env:
-    # In UTC a log line says when, wherever the node is.
-    - name: TZ
-      value: UTC
-    {{- if eq .Values.nvml.access "runtimeClass" }}
-    # NVIDIA's runtime reads these: the library and the nodes of all GPUs, nothing that computes. A GPU seen so is not
-    # allocated: the kubelet does not know.
-    - name: NVIDIA_VISIBLE_DEVICES
-      value: all
-    - name: NVIDIA_DRIVER_CAPABILITIES
-      value: utility
-    {{- end }}
-    {{- with .Values.extraEnv }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- include "numa-exporter.env" . | nindent 4 }}
   ports:
     - name: metrics
       containerPort: {{ .Values.web.port }}
@@ -103,6 +90,24 @@
     {{- with .Values.extraVolumeMounts }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
+{{- end }}
+
+{{- /* In UTC a log line says when, wherever the node is. NVIDIA's runtime reads the other two: the library and the nodes
+of all GPUs, nothing that computes; a GPU seen so is not allocated, for the kubelet does not know. What extraEnv says too
+is left out: a name that comes twice is an error to server-side apply. */}}
+{{- define "numa-exporter.env" -}}
+{{- $chart := dict "TZ" "UTC" }}
+{{- if eq .Values.nvml.access "runtimeClass" }}
+{{- $chart = merge $chart (dict "NVIDIA_VISIBLE_DEVICES" "all" "NVIDIA_DRIVER_CAPABILITIES" "utility") }}
+{{- end }}
+{{- range .Values.extraEnv }}
+{{- $chart = omit $chart .name }}
+{{- end }}
+{{- $env := list }}
+{{- range $name, $value := $chart }}
+{{- $env = append $env (dict "name" $name "value" $value) }}
+{{- end }}
+{{- concat $env (.Values.extraEnv | default list) | toYaml }}
 {{- end }}
 
 {{- define "numa-exporter.podAnnotations" -}}
