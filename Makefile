@@ -18,7 +18,7 @@ demo: $(VENV)/.run ## a simulated machine where a placement drifts, with Prometh
 	$(BIN)/python -m deploy.demo
 
 test: $(VENV)/.test tools lint ## everything that proves the tree (as root it installs Debian's test tools)
-	$(PYTEST) -n 2 --dist loadgroup -m "not image and not e2e"
+	$(PYTEST) -n 3 --dist loadgroup -m "not image and not e2e"
 
 unit: $(VENV)/.test ## the fast tests: no virtual machine, no browser, no servers
 	$(PYTEST) -m "not lab and not real and not browser and not image and not e2e" -n 2

@@ -15,7 +15,7 @@ from tests.browser.test_looks import WIDTHS, visit
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("browser")]
 
 
 @pytest.fixture(scope="module")

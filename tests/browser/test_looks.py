@@ -23,7 +23,7 @@ from tests.page.reports import NAMES, Json, everything, rank, report, stored, wo
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("browser")]
 
 MACHINES: dict[str, Callable[[], Json]] = {
     **{name: partial(stored, name) for name in NAMES},

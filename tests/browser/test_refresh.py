@@ -14,7 +14,7 @@ from tests.page.reports import stored
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("browser")]
 
 SECONDS = 15
 
