@@ -1,4 +1,4 @@
-"""Tests that share a server or a virtual machine stay on one worker, if pytest and pytest-xdist understand each other."""
+"""Tests that share a server stay on one worker, if pytest and pytest-xdist understand each other."""
 
 import pytest
 
