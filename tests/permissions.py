@@ -32,6 +32,8 @@ from tests.nvml.build import build, record
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCUMENT = REPOSITORY / "docs" / "permissions.md"
 NOBODY = 65534
+MINOR = 40
+"""Of the GPU: none that other tests of this machine have at the same time."""
 OLD_ENOUGH = 10.5
 """Seconds: the exporter leaves a younger process alone."""
 
@@ -166,15 +168,15 @@ def scene() -> Iterator[Scene]:
         furnish(folder)
         replies = {"List": pods(gpu_pod("GPU-0")), "GetAllocatableResources": allocatable({})}
         with serving(folder / "kubelet/pod-resources/kubelet.sock", **replies):
-            device = folder / "nvidia0"
-            os.mknod(device, 0o600 | 0o020000, os.makedev(195, 0))
+            device = folder / f"nvidia{MINOR}"
+            os.mknod(device, 0o600 | 0o020000, os.makedev(195, MINOR))
             command = [sys.executable, str(REPOSITORY / "tests" / "deploy" / "victim.py"), str(device)]
             device.chmod(0o666)
             with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as victim:
                 assert victim.stdout is not None
                 victim.stdout.readline()
                 driver = folder / "nvml.txt"
-                gpu = record("gpu", pci="0000:8d:00.0", uuid="GPU-0", name="NVIDIA H100", minor=0, nodes="0")
+                gpu = record("gpu", pci="0000:8d:00.0", uuid="GPU-0", name="NVIDIA H100", minor=MINOR, nodes="0")
                 driver.write_text(f"{gpu}\n{record('process', gpu=0, pid=victim.pid, used=4 << 30)}\n")
                 build(folder)
                 environment = {"LD_LIBRARY_PATH": name, "NVML_SHIM_FILE": str(driver)}

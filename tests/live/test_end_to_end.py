@@ -133,7 +133,7 @@ def _cpus(text: str) -> set[int]:
 
 def test_the_gpu_and_who_holds_it_are_nvmls(scene: Scene, found: Any, rank: Any) -> None:
     (gpu,) = found["gpus"]
-    assert (gpu["uuid"], gpu["model"], gpu["pci_bus_id"]) == ("GPU-0", "NVIDIA L40S", None)
+    assert (gpu["uuid"], gpu["model"], gpu["pci_bus_id"]) == ("GPU-0", "NVIDIA L40S", "00000000:41:00.0")
     assert (gpu["affinity"], gpu["affinity_source"]) == ([0], "only_node")
     (process,) = rank["processes"]
     assert (process["pid"], process["evidence"], process["main"]) == (scene.engine.pid, "nvml", ["GPU-0"])

@@ -233,8 +233,9 @@ def test_a_real_socket_with_110_pods_recorded_and_replayed(tmp_path: Path) -> No
     assert KubeletReader().read(ReplayHost(recording), EMPTY) == outcome
 
 
-def test_another_folder_moves_files_and_socket(tmp_path: Path) -> None:
-    root = tmp_path / "k0s/kubelet"
+def test_another_folder(tmp_path: Path) -> None:
+    """It moves the files and the socket, whose path may not be longer than 107 characters."""
+    root = tmp_path / "k0s"
     (root / "pod-resources").mkdir(parents=True)
     (root / "device-plugins").mkdir()
     (root / "cpu_manager_state").write_text(STATIC)
