@@ -30,8 +30,8 @@ from tests.lab.traffic import traffic
 YOUNGEST = 10.5
 """Seconds: the exporter leaves younger processes alone."""
 GROWTH_MIB = 256
-BEFORE_GROWTH = 5.0
-"""Seconds from the begin of a run until workloads grow: between its first look and its last."""
+LOOKED = "/run/lab-looked"
+"""There when a run's first look is done: workloads grow between it and the last."""
 
 
 def main() -> None:
@@ -110,7 +110,7 @@ def driver(ranks: Sequence[Running]) -> Iterator[None]:
 
 
 def _start(words: Sequence[str]) -> "subprocess.Popen[str]":
-    environment = dict(os.environ)
+    environment = {**os.environ, "LAB_LOOKED": LOOKED}
     if words[0] == "without-nvml":
         words = words[1:]
         del environment["LD_LIBRARY_PATH"]
@@ -125,12 +125,17 @@ def _start(words: Sequence[str]) -> "subprocess.Popen[str]":
 
 
 def _finish(run: "subprocess.Popen[str]", ranks: Sequence[Running]) -> dict[str, Any]:
+    looked = Path(LOOKED)
+    looked.unlink(missing_ok=True)
+
     def grow() -> None:
+        while not looked.exists() and run.poll() is None:
+            time.sleep(0.1)
         for rank in ranks:
             if rank.grows:
                 os.kill(rank.pid, signal.SIGUSR1)
 
-    later = threading.Timer(BEFORE_GROWTH, grow)
+    later = threading.Thread(target=grow)
     later.start()
     stdout, stderr = run.communicate("look\n")
     later.join()

@@ -26,9 +26,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent.parent
 CGROUPS = ("v2", "v1", "hybrid")
 TIMED_OUT = 124  # as timeout(1)
 LAB_FAILED = 125  # as env(1): the command was never done
-BOOTS = 2
-"""An emulated CPU may stumble over an instruction that another one just patched (once in a hundred boots, QEMU 7.2:
-int3 in a static key). Only a guest that ended before it began the command is booted again."""
+BOOTS = 3
+"""An emulated CPU may stumble over an instruction that another one just patched (once in some fifty boots, QEMU 7.2:
+int3 in a static key). A guest whose kernel panicked, or that ended before it began the command, is booted again."""
 PASSED_ON = ("HOME", "LANG", "LC_ALL", "PATH")
 
 
@@ -81,16 +81,14 @@ class Lab:
         `relay` is called with the job's folder, where stdout and stderr grow, while the guest runs.
         """
         job = Path(tempfile.mkdtemp(prefix="run", dir=self.folder))
-        (job / "out").mkdir()
-        for name in ("stdout", "stderr", "console"):
-            (job / name).touch()
         (job / "command").write_text(self._script(command, cwd))
         with _only_one():
             kernel = kernels.kernel(self.kernel)
             start = time.monotonic()
             for _ in range(BOOTS):
+                _clear(job)
                 timed_out = self._boot(kernel, job, lambda: relay(job) if relay else None)
-                if timed_out or (job / "started").exists():
+                if timed_out or not _stumbled(job):
                     break
             seconds = time.monotonic() - start
         text = {name: (job / name).read_text(errors="replace") for name in ("stdout", "stderr", "console")}
@@ -132,6 +130,18 @@ class Lab:
             image = Path(initrd.name)
             arguments = command_line(self.topology, kernel, self.devices, job, image, append, guest=self.guest)
             return _supervise(arguments, job, self.timeout, relay)
+
+
+def _clear(job: Path) -> None:
+    shutil.rmtree(job / "out", ignore_errors=True)
+    (job / "out").mkdir()
+    (job / "started").unlink(missing_ok=True)
+    for name in ("stdout", "stderr", "console"):
+        (job / name).write_bytes(b"")
+
+
+def _stumbled(job: Path) -> bool:
+    return not (job / "started").exists() or b"Kernel panic" in (job / "console").read_bytes()
 
 
 def _supervise(arguments: list[str], job: Path, timeout: float, relay: Callable[[], None]) -> bool:

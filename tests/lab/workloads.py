@@ -49,7 +49,7 @@ TWO_SOCKETS = MappingProxyType(
         "good_busy": (Rank(steps=f"{BIND_0} hold=anon:12 busy=6"),),
         "confined": (Rank(container=_pod("confined", "0-1", "0")),),
         # one thing against it each
-        "remote_cpu": (Rank(numactl="--cpunodebind=1 --membind=0", steps="hold=anon:12 busy=6"),),
+        "remote_cpu": (Rank(numactl="--cpunodebind=1 --membind=0", steps="hold=anon:12 busy=25"),),
         "remote_memory": (Rank(numactl="--cpunodebind=0 --membind=1"),),
         "prefer_many": (Rank(steps="cpus=0-1 policy=prefer_many:1 hold=anon:12"),),
         "interleave": (Rank(numactl="--cpunodebind=0 --interleave=all"),),
