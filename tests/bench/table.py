@@ -5,6 +5,7 @@ from tests.bench import (
     freshness,
     mmap_latency,
     numa_maps_fold,
+    pod_resources,
     resident_memory,
     sampler_cost,
     sampler_simulate,
@@ -22,5 +23,6 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     sampler_simulate.BENCHMARK,
     mmap_latency.BENCHMARK,
     numa_maps_fold.BENCHMARK,
+    pod_resources.BENCHMARK,
     fleet_scale.BENCHMARK,
 )
