@@ -193,9 +193,8 @@ def open_host(args: argparse.Namespace) -> Opened:
 def _socket(roots: Roots, path: str) -> str:
     """Below the host's root a folder of the path may be a link to another disk of the host's."""
     if roots.rootfs != "/" and path.startswith(f"{roots.rootfs}/"):
-        folder, _, name = path.removeprefix(roots.rootfs).rpartition("/")
         try:
-            return os.path.join(roots.real(folder or "/"), name)
+            return roots.entry(path.removeprefix(roots.rootfs))
         except OSError:
             return path  # no such folder
     return path

@@ -97,8 +97,7 @@ class LiveHost:
 
     def readlink(self, path: str) -> str:
         try:
-            folder, _, name = path.rpartition("/")
-            return os.readlink(f"{self._roots.real(folder or '/')}/{name}")
+            return os.readlink(self._roots.entry(path))
         except OSError as error:
             raise HostError(word_of(error, path), path, error.strerror or str(error)) from error
 

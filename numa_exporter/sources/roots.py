@@ -30,6 +30,11 @@ class Roots:
             return self.below(path)
         return self.below(self.resolve(path))
 
+    def entry(self, path: str) -> str:
+        """The path itself, which may be a link or not be there; those of its folder are followed as by ``real``."""
+        folder, _, name = path.rpartition("/")
+        return f"{self.real(folder or '/').rstrip('/')}/{name}"
+
     def _joined(self, path: str) -> str:
         return path if self.rootfs == "/" else self.rootfs.rstrip("/") + path
 
