@@ -61,7 +61,7 @@ def text(value: object) -> bool:
 
 
 def _count(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _WIDEST
+    return _integer(value) and value >= 0  # type: ignore[operator]
 
 
 def _integer(value: Json) -> bool:
