@@ -39,6 +39,7 @@
 #define HUGE_PAGE (2 * MIB)
 #define PERIOD 0.1 /* seconds of which a busy thread computes its share */
 #define GROWTH 20000 /* microseconds a MiB */
+#define STACK (256 * 1024ul) /* of a thread: too small for a huge page, which a page touched by chance would become */
 #define MOST 16
 
 /* include/uapi/linux/mempolicy.h, in the kernel's order */
@@ -185,8 +186,11 @@ static void *thread(void *cpus)
 static void start_thread(char *cpus)
 {
 	pthread_t started;
+	pthread_attr_t small;
 
-	if (threads_started == MOST || pthread_create(&started, NULL, thread, cpus))
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, STACK);
+	if (threads_started == MOST || pthread_create(&started, &small, thread, cpus))
 		errx(1, "thread=%s", cpus);
 	sem_wait(&ready);
 }
