@@ -7,7 +7,7 @@ from functools import partial
 
 from numa_exporter.agent.governor import Governor
 from numa_exporter.agent.pipeline import Channel, Pipeline, Reading
-from numa_exporter.agent.publish import Published, Wanted, publish
+from numa_exporter.agent.publish import Published, Shown, publish, show
 from numa_exporter.agent.transitions import Transitions
 from numa_exporter.agent.worker import Worker
 from numa_exporter.model.health import AgentStats
@@ -41,6 +41,7 @@ class Loop:
         self._workers = {name: Worker(f"source-{name}") for name in pipeline.channels}
         self._readings: dict[str, tuple[float, asyncio.Future[Reading]]] = {}
         self._render = Worker("render")
+        self._shown: asyncio.Future[Shown] | None = None
         self._open_metrics_ticks = 0
         self._ticks = 0
         self._skipped = 0
@@ -55,6 +56,17 @@ class Loop:
     def open_metrics_asked(self) -> None:
         """Note that a scraper negotiated OpenMetrics: the next ticks render it."""
         self._open_metrics_ticks = OPEN_METRICS_TICKS
+
+    async def shown(self) -> Shown | None:
+        """The page and the JSON document of what is published, rendered at the first asking for all who ask; None
+        where nothing is published."""
+        if self.published is None:
+            return None
+        if self._shown is None:
+            rendering = self._render.submit(partial(show, self.published.report, with_page=self._page))
+            self._shown = asyncio.wrap_future(rendering)
+        # One who goes away must not take it from the others.
+        return await asyncio.shield(self._shown)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Tick until stopped. A tick that runs over makes the next ones skip."""
@@ -86,7 +98,7 @@ class Loop:
         sample = self._pipeline.sample("report")
         published = await asyncio.wrap_future(self._render.submit(partial(self._make, sample)))
         self._dropped.update(published.dropped)
-        self.published = published
+        self.published, self._shown = published, None
         self._ticks += 1
         self._transitions.note(published.report)
 
@@ -141,13 +153,11 @@ class Loop:
 
     def _make(self, sample: Sample) -> Published:
         report = self._pipeline.report(sample)
-        return publish(report, self._stats(report), self._wanted())
-
-    def _wanted(self) -> Wanted:
         self._open_metrics_ticks = max(0, self._open_metrics_ticks - 1)
-        return Wanted(
-            open_metrics=self._open_metrics_ticks > 0,
-            page=self._page,
+        return publish(
+            report,
+            self._stats(report),
+            with_open_metrics=self._open_metrics_ticks > 0,
             max_series=self._max_series,
         )
 

@@ -1,4 +1,7 @@
-"""What a scrape gets: bytes that exist. Rendered once a tick in a worker, swapped by one assignment."""
+"""What a scrape gets: bytes that exist, rendered once a tick in a worker and swapped by one assignment.
+
+What people read, the page and the JSON document, is rendered when the first of them asks for it.
+"""
 
 import gzip
 import json
@@ -25,15 +28,21 @@ class Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """One report, rendered. ``open_metrics`` is None where nobody asked for it lately; ``page`` where it is off."""
+    """One report, rendered for scrapers. ``open_metrics`` is None where nobody asked for it lately."""
 
     report: Report
     text: Body
     open_metrics: Body | None
+    dropped: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The same report for people, and the page's Content-Security-Policy. ``page`` is None where it is off."""
+
     json: Body
     page: Body | None
     csp: str
-    dropped: Mapping[str, int]
 
 
 def body(content_type: str, data: bytes) -> Body:
@@ -41,32 +50,28 @@ def body(content_type: str, data: bytes) -> Body:
     return Body(content_type=content_type, plain=data, gzipped=gzip.compress(data, compresslevel=1, mtime=0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which renderings are worth their time now."""
-
-    open_metrics: bool
-    page: bool
-    max_series: int | None
-    revision: str = ""
-
-
-def publish(report: Report, stats: AgentStats, wanted: Wanted) -> Published:
-    """Render everything that is wanted of one report."""
-    view = View(
-        report=report, agent=stats, version=__version__, revision=wanted.revision, python=platform.python_version()
-    )
-    found = families(TABLE, view, wanted.max_series)
-    told = document(report)
-    shown = page.render(told) if wanted.page else None
+def publish(
+    report: Report, stats: AgentStats, *, with_open_metrics: bool, max_series: int | None, revision: str = ""
+) -> Published:
+    """Render what Prometheus asks for."""
+    view = View(report=report, agent=stats, version=__version__, revision=revision, python=platform.python_version())
+    found = families(TABLE, view, max_series)
     return Published(
         report=report,
         text=body("text/plain; version=0.0.4; charset=utf-8", text(found)),
         open_metrics=body("application/openmetrics-text; version=1.0.0; charset=utf-8", open_metrics(found))
-        if wanted.open_metrics
+        if with_open_metrics
         else None,
+        dropped=found.dropped,
+    )
+
+
+def show(report: Report, *, with_page: bool) -> Shown:
+    """Render what people ask for."""
+    told = document(report)
+    shown = page.render(told) if with_page else None
+    return Shown(
         json=body("application/json", json.dumps(told, ensure_ascii=False).encode()),
         page=body("text/html; charset=utf-8", shown.html.encode()) if shown else None,
         csp=shown.csp if shown else "default-src 'none'",
-        dropped=found.dropped,
     )

@@ -1,4 +1,4 @@
-"""HTTP, the only owner of aiohttp. Every handler answers with bytes that exist; none reads the host or waits for it."""
+"""HTTP, the only owner of aiohttp. No handler reads the host or waits for it; a scrape gets bytes that exist."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,7 @@ from aiohttp import http_exceptions, web
 
 from numa_exporter.agent.loop import Loop
 from numa_exporter.agent.negotiate import takes_gzip, wants_open_metrics
-from numa_exporter.agent.publish import Body, Published
+from numa_exporter.agent.publish import Body, Published, Shown
 from numa_exporter.agent.web_config import Access, WebConfig
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -45,15 +45,16 @@ async def metrics(request: web.Request) -> web.Response:
 
 
 async def report(request: web.Request) -> web.Response:
-    return _answer(request, _published(request).json)
+    shown = await _shown(request)
+    return _answer(request, shown.json)
 
 
 async def picture(request: web.Request) -> web.Response:
-    published = _published(request)
-    if published.page is None:
+    shown = await _shown(request)
+    if shown.page is None:
         raise web.HTTPNotFound(text="the page is switched off (--no-web.page); metrics are at /metrics\n")
-    response = _answer(request, published.page)
-    response.headers["Content-Security-Policy"] = published.csp
+    response = _answer(request, shown.page)
+    response.headers["Content-Security-Policy"] = shown.csp
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
@@ -75,8 +76,19 @@ async def ready(request: web.Request) -> web.Response:
 def _published(request: web.Request) -> Published:
     published = request.app[LOOP].published
     if published is None:
-        raise web.HTTPServiceUnavailable(text="no report yet\n", headers={"Retry-After": "5"})
+        raise _not_yet()
     return published
+
+
+async def _shown(request: web.Request) -> Shown:
+    shown = await request.app[LOOP].shown()
+    if shown is None:
+        raise _not_yet()
+    return shown
+
+
+def _not_yet() -> web.HTTPServiceUnavailable:
+    return web.HTTPServiceUnavailable(text="no report yet\n", headers={"Retry-After": "5"})
 
 
 def _answer(request: web.Request, body: Body) -> web.Response:

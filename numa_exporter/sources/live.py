@@ -45,7 +45,7 @@ class LiveHost:
         self._kubelet = kubelet
         self._runtime = runtime
         self._random = random.SystemRandom()
-        self._affinity_bytes = 128
+        self._mask = ctypes.c_char * 128
         self.lock_hold_seconds = 0.0
         self._longest: dict[int, float] = {}
         self._hugetlbfs: Sequence[tuple[int, int]] | None = None
@@ -118,13 +118,12 @@ class LiveHost:
 
     def affinity(self, tid: int) -> bytes:
         # os.sched_getaffinity builds a set of Python ints per thread; the raw mask is 5 times cheaper and hashable.
-        path = f"/proc/{tid}/affinity"
-        mask = ctypes.create_string_buffer(self._affinity_bytes)
-        got = _LIBC.syscall(_SCHED_GETAFFINITY, tid, self._affinity_bytes, mask)
+        mask = self._mask()
+        got = _LIBC.syscall(_SCHED_GETAFFINITY, tid, len(mask), mask)
         if got < 0:
-            code = ctypes.get_errno()
-            if code == 22 and self._affinity_bytes < 1 << 16:  # EINVAL: the kernel's mask is wider than ours
-                self._affinity_bytes *= 2
+            code, path = ctypes.get_errno(), f"/proc/{tid}/affinity"
+            if code == errno.EINVAL and len(mask) < 1 << 16:  # the kernel's mask is wider than ours
+                self._mask = ctypes.c_char * (2 * len(mask))
                 return self.affinity(tid)
             raise HostError(word_of(OSError(code, ""), path), path, os.strerror(code))
         return mask.raw[:got]

@@ -14,11 +14,13 @@ from numa_exporter.model.processes import ProcessThreads, ThreadGroup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one thread's stat and schedstat said: CPU seconds so far and the node of the CPU last run on."""
+    """What one thread's stat and schedstat said: CPU seconds so far and the node of the CPU last run on; ``said`` is
+    schedstat's text, None where the kernel has none."""
 
     start_ticks: int
     seconds: float
     node: int | None
+    said: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,16 +105,18 @@ class ThreadsReader:
     def _reading(self, host: Host, pid: int, tid: int, hz: int, last: Reading | None) -> Reading:
         path = f"/proc/{pid}/task/{tid}/schedstat"
         try:
-            seconds = schedstat.parse(host.read(path), path).run_ns / 1e9
+            said = host.read(path)
         except HostError:
-            seconds = None  # a kernel without CONFIG_SCHED_INFO: ticks are coarser, but they add up
-        if last is not None and last.seconds == seconds:
+            said = None  # a kernel without CONFIG_SCHED_INFO: ticks are coarser, but they add up
+        if said is not None and last is not None and last.said == said:
             return last  # it did not run, so it is where it was: most threads sleep, and need no stat
+        seconds = None if said is None else schedstat.parse(said, path).run_ns / 1e9
         path = f"/proc/{pid}/task/{tid}/stat"
         stat = task_stat.parse(host.read(path), path)
         return Reading(
             start_ticks=stat.start_ticks,
             seconds=stat.cpu_ticks / hz if seconds is None else seconds,
+            said=said,
             node=None if stat.processor is None else self._nodes.of_cpu.get(stat.processor),
         )
 

@@ -7,10 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
+from numa_exporter.agent import loop as loop_module
 from numa_exporter.agent.governor import Governor
 from numa_exporter.agent.loop import Loop
 from numa_exporter.agent.pipeline import Pipeline
+from numa_exporter.agent.publish import Shown, show
 from numa_exporter.model.machine import Traffic, TrafficDomain
+from numa_exporter.model.report import Report
 from numa_exporter.model.sample import Sample
 from numa_exporter.model.thresholds import Settings
 from numa_exporter.sources.host import Host
@@ -135,3 +138,25 @@ async def test_a_source_waits_for_those_it_needs_but_not_for_ever() -> None:
     loop = Loop(pipeline, Governor(1.0), interval=INTERVAL, page=False, max_series=None)
     await running(loop, lambda: loop.published is not None and loop.published.report.health["traffic"].up is True)
     assert loop.published is not None and loop.published.report.health["devices"].up is None
+
+
+async def test_what_people_read_is_rendered_once_a_report_and_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[Report] = []
+
+    def noted(report: Report, *, with_page: bool) -> Shown:
+        rendered.append(report)
+        return show(report, with_page=with_page)
+
+    monkeypatch.setattr(loop_module, "show", noted)
+    loop = loop_of()
+    assert await loop.shown() is None, "nothing is published"
+    await loop.tick()
+    assert rendered == []
+    impatient = asyncio.create_task(loop.shown())
+    await asyncio.sleep(0)
+    impatient.cancel()
+    first, second = await asyncio.gather(loop.shown(), loop.shown())
+    assert first is second is not None and len(rendered) == 1
+    await loop.tick()
+    assert await loop.shown() is not first
+    assert loop.published is not None and rendered[-1] is loop.published.report

@@ -107,7 +107,7 @@ class Windows:
 
 
 def _tally(space: Space, windows: Sequence[_Window], rng: Random) -> Tally:
-    chosen = [_pages_at(window.ranges, _ranks(window.pages, rng)) for window in windows]
+    chosen = [_chosen(window, rng) for window in windows]
     pages = [page for here in chosen for page in here]
     nodes = space.nodes(pages) if pages else ()
     asked: list[Asked] = []
@@ -133,21 +133,18 @@ def _tally(space: Space, windows: Sequence[_Window], rng: Random) -> Tally:
     )
 
 
-def _ranks(pages: int, rng: Random) -> list[int]:
-    """Up to ASKED of the ranks 0 … pages-1, each with the same chance, one in each equal part."""
-    asked = min(pages, ASKED)
-    return [int((part + rng.random()) * pages / asked) for part in range(asked)]
-
-
-def _pages_at(ranges: Sequence[Interval], ranks: Sequence[int]) -> list[int]:
-    """The pages of ascending ranks among the pages of the ranges."""
+def _chosen(window: _Window, rng: Random) -> list[int]:
+    """Up to ASKED of the window's present pages, ascending: one at random in each equal part of them."""
+    pages, asked, uniform = window.pages, min(window.pages, ASKED), rng.random
     found: list[int] = []
-    at = before = 0
-    for rank in ranks:
-        while rank >= before + ranges[at][1] - ranges[at][0]:
-            before += ranges[at][1] - ranges[at][0]
-            at += 1
-        found.append(ranges[at][0] + rank - before)
+    ranges = iter(window.ranges)
+    before = first = end = 0
+    for part in range(asked):
+        rank = int((part + uniform()) * pages / asked)
+        while rank >= before + end - first:
+            before += end - first
+            first, end = next(ranges)
+        found.append(first + rank - before)
     return found
 
 

@@ -1,12 +1,15 @@
 """Windows: pages by jittered ranks, variance from neighbours, a length that finds itself."""
 
 from collections import Counter
+from collections.abc import Sequence
 from random import Random
 from statistics import fmean, pstdev
 
 import pytest
 
 from numa_exporter.sources.sampler import windows
+from numa_exporter.sources.sampler.intervals import size
+from numa_exporter.sources.sampler.space import Interval
 from numa_exporter.sources.sampler.windows import Windows
 from tests.bench.sampler_scenarios import islands
 from tests.bench.sampler_worlds import GIB, TIB, ByName, Extent, Extents, Scattered, Stride
@@ -16,19 +19,21 @@ def island_world(seed: int) -> Extents:
     return Extents({"anon": [(0, TIB // 4)]}, islands(Random(seed), TIB // 4, 0.02), {"anon": ByName(seed)}, scans=True)
 
 
-def test_ranks_have_equal_chances_and_none_comes_twice() -> None:
+def chosen(ranges: Sequence[Interval], seed: int) -> list[int]:
+    return windows._chosen(windows._Window(ranges, 1.0, size(ranges)), Random(seed))
+
+
+def test_chosen_pages_have_equal_chances() -> None:
+    nine = [(10, 12), (20, 21), (30, 36)]
     counts: Counter[int] = Counter()
     for seed in range(3000):
-        ranks = windows._ranks(9, Random(seed))
-        assert len(ranks) == windows.ASKED and ranks == sorted(ranks)
-        counts.update(ranks)
-    assert all(abs(counts[rank] - 2000) < 4 * 30 for rank in range(9))
-    assert windows._ranks(3, Random(1)) == [0, 1, 2]
-    assert windows._ranks(0, Random(1)) == []
-
-
-def test_pages_at_ranks_of_ranges() -> None:
-    assert windows._pages_at([(10, 12), (20, 21), (30, 40)], [0, 1, 2, 3, 12]) == [10, 11, 20, 30, 39]
+        pages = chosen(nine, seed)
+        assert len(pages) == windows.ASKED and pages == sorted(pages)
+        counts.update(pages)
+    present = [page for first, end in nine for page in range(first, end)]
+    assert sorted(counts) == present and all(abs(counts[page] - 2000) < 4 * 30 for page in present)
+    assert chosen([(7, 8), (9, 11)], 1) == [7, 9, 10]
+    assert chosen([], 1) == []
 
 
 def test_total_and_shares_are_unbiased_on_islands() -> None:
