@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import logging
 import os
 import re
@@ -26,6 +27,8 @@ log = logging.getLogger("numa_exporter")
 
 SWITCH_SECONDS = 0.0005
 """Instead of five milliseconds: a scrape need not wait for a long parse in another thread."""
+YOUNG_OBJECTS = 10_000
+"""After which the garbage collector looks for cycles, instead of 700: a tick makes many objects, and no cycles."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -108,9 +111,16 @@ def agent(args: argparse.Namespace, read: Pipeline) -> Loop:
 
 def listen(args: argparse.Namespace, loop: Loop, nvml: Nvml | None = None) -> None:
     """Tick and answer until somebody says stop."""
-    sys.setswitchinterval(SWITCH_SECONDS)
+    settle()
     host, port = address(args.listen)
     asyncio.run(_serve(loop, host, port, _web_config(args.web_config), nvml))
+
+
+def settle() -> None:
+    """Set the interpreter up for a process that runs for months."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    gc.freeze()  # modules are never garbage: a full collection need not look at them
+    gc.set_threshold(YOUNG_OBJECTS)
 
 
 def address(text: str) -> tuple[str | None, int]:

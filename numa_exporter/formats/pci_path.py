@@ -13,6 +13,7 @@ NVLink and C2C are not in this tree, and a virtual machine's tree is an inventio
 """
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from numa_exporter.formats import pci_address
@@ -24,6 +25,7 @@ _HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _ONE_SWITCH = 2
 
 
+@lru_cache(maxsize=1024)
 def components(real_path: str) -> tuple[str, ...]:
     """Host bridges and functions of a real path, outermost first; other components are left out."""
     return tuple(

@@ -1,7 +1,9 @@
-"""Identities. A PID is reused, an ordinal moves, a container keeps its name: these are the keys that hold."""
+"""Identities. A PID is reused, an ordinal moves, a container keeps its name: these are the keys that hold.
 
-from dataclasses import dataclass
-from typing import Literal
+They are tuples, for a join looks them up by the thousand: the hash of a frozen dataclass is computed in Python.
+"""
+
+from typing import Literal, NamedTuple
 
 CpuSet = frozenset[int]
 NodeSet = frozenset[int]
@@ -17,16 +19,14 @@ JUDGED: tuple[Dimension, ...] = ("cpu_time", "memory", "host_buffers")
 """The dimensions that carry a verdict; the others are possibility or information."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class ProcessKey:
+class ProcessKey(NamedTuple):
     """A process and no other that got its PID later: start time in clock ticks since boot (stat, field 22)."""
 
     pid: int
     start_ticks: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class WorkloadKey:
+class WorkloadKey(NamedTuple):
     """The label set W. A Kubernetes container fills the first three, a host workload fills ``unit``.
 
     Where no names are known a pod's container falls back to its uid and id, which WorkloadInfo carries, and
@@ -44,8 +44,7 @@ class WorkloadKey:
         return self.unit or self.container or "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class RankKey:
+class RankKey(NamedTuple):
     """A rank of a workload: the lowest UUID of its main GPUs. ``uuid`` None = the helpers together."""
 
     workload: WorkloadKey

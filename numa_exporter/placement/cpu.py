@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numa_exporter.model.ids import CpuSet, Locality
 from numa_exporter.model.placement import Machine
 from numa_exporter.model.processes import ProcessThreads, ThreadGroup
-from numa_exporter.placement.locality import Home, counted, cpus_by_node
+from numa_exporter.placement.locality import Home, counted, cpus_counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +37,9 @@ def cpu_side(machine: Machine, home: Home, processes: Sequence[ProcessThreads]) 
     return CpuSide(
         groups=groups,
         window=max(windows, default=None),
-        allowed=counted(machine, home.on_cpu, cpus_by_node(machine, union)) if known else None,
+        allowed=cpus_counted(home, union) if known else None,
         ran=counted(machine, home.on_cpu, _ran_on(groups)) if known and windows else None,
-        escaped=_escaped(processes, home.remote_cpus) if known and windows else None,
+        escaped=_escaped(processes, home.cpus["remote"]) if known and windows else None,
     )
 
 

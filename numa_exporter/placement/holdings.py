@@ -26,7 +26,7 @@ class Holdings:
 
 def holdings_of(evidence: Sequence[GpuEvidence], machine: Machine, nvml_ever: bool, settings: Settings) -> Holdings:
     """``nvml_ever``: whether NVML answered at any time since the start; only without it open files tell of NVIDIA."""
-    contexts = _contexts(evidence, machine, nvml_ever)
+    contexts = _contexts(evidence, machine, nvml_ever) if evidence else {}
     if not contexts:
         return Holdings()
     sizes = {uuid: _used_bytes(rows) for uuid, rows in contexts.items()}

@@ -15,7 +15,7 @@ from numa_exporter.placement import stuck
 from numa_exporter.placement.accounts import Step, kept, marked
 from numa_exporter.placement.grants import grant_of
 from numa_exporter.placement.interrupts import fired, near_nics
-from numa_exporter.placement.locality import counted, cpus_by_node, home
+from numa_exporter.placement.locality import cpus_counted, home
 from numa_exporter.placement.machine import place_machine
 from numa_exporter.placement.memory import sharers
 from numa_exporter.placement.misalignment import gpu_spread
@@ -121,9 +121,7 @@ def _place(
         helpers=helpers,
         gpus=tuple(sorted({uuid for rank in ranks for uuid in rank.gpus})),
         cpuset_by_locality=(
-            counted(scene.machine, whole.on_cpu, cpus_by_node(scene.machine, cgroup.cpus))
-            if cgroup and cgroup.cpus is not None and whole.nodes
-            else None
+            cpus_counted(whole, cgroup.cpus) if cgroup and cgroup.cpus is not None and whole.nodes else None
         ),
         notes=plan.groups.notes,
         grant=grant_of(scene.grants, plan.path.pod_uid, plan.key.container, plan.path.container_id),

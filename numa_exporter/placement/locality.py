@@ -15,7 +15,8 @@ Localities = Mapping[int, Locality | None]
 class Home:
     """A home with everything that is set against it. ``nodes`` is empty where an affinity is unknown.
 
-    ``on_cpu`` is for threads; ``in_memory`` for pages, against ``memory_nodes``; ``remote_cpus`` are online.
+    ``on_cpu`` is for threads; ``in_memory`` for pages, against ``memory_nodes``; ``cpus`` are the online ones of each
+    locality that a CPU can have here.
     ``indistinct``: it covers every socket of several, so that nothing can be told.
     """
 
@@ -23,7 +24,7 @@ class Home:
     memory_nodes: NodeSet
     on_cpu: Localities
     in_memory: Localities
-    remote_cpus: CpuSet
+    cpus: Mapping[Locality, CpuSet]
     indistinct: bool
 
 
@@ -38,7 +39,7 @@ def home(machine: Machine, uuids: Iterable[str]) -> Home:
         memory_nodes=memory_nodes,
         on_cpu=on_cpu,
         in_memory=localities(machine, memory_nodes, own),
-        remote_cpus=frozenset().union(*(each.online_cpus for each in machine.nodes if on_cpu[each.id] == "remote")),
+        cpus={locality: _online(machine, on_cpu, locality) for locality in counted(machine, on_cpu, {})},
         indistinct=_covers_all(machine, nodes),
     )
 
@@ -78,10 +79,13 @@ def counted(machine: Machine, of: Localities, by_node: Mapping[int, int]) -> dic
     return found
 
 
-def cpus_by_node(machine: Machine, cpus: CpuSet) -> dict[int, int]:
-    """How many online CPUs of a set each node has."""
-    shares = ((placed.id, len(placed.online_cpus & cpus)) for placed in machine.nodes if placed.online_cpus)
-    return {node: count for node, count in shares if count}
+def cpus_counted(home: Home, cpus: CpuSet) -> dict[Locality, int]:
+    """How many online CPUs of a set are of each locality."""
+    return {locality: len(own & cpus) for locality, own in home.cpus.items()}
+
+
+def _online(machine: Machine, of: Localities, locality: Locality) -> CpuSet:
+    return frozenset().union(*(placed.online_cpus for placed in machine.nodes if of[placed.id] == locality))
 
 
 def _union(machine: Machine, uuids: Iterable[str]) -> NodeSet:

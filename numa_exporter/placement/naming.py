@@ -7,7 +7,6 @@ one's, which is whom the API means, and the other goes by its id.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from numa_exporter.formats.workload_path import WorkloadPath
 from numa_exporter.model.ids import WorkloadKey
@@ -111,5 +110,5 @@ def _without_rivals(found: dict[str, WorkloadKey], owners: Mapping[str, list[Pro
             for own in sorted(rivals, key=lambda own: (born[own], own))[:-1]:
                 path = owners[own][0].cgroup
                 assert path is not None, "it has an identity"
-                found[own] = key_of(path) or replace(key, unit=own[:SHORT_ID])
+                found[own] = key_of(path) or key._replace(unit=own[:SHORT_ID])
     return found

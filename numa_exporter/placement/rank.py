@@ -193,12 +193,14 @@ def _low_confidence(members: Iterable[Member]) -> str | None:
 
 def _unjudged(machine: Machine, cast: Cast) -> str | None:
     home = cast.home
-    several_nodes = sum(placed.kind == "cpu" for placed in machine.nodes) > 1
-    spans = len({placed.socket for placed in machine.nodes if placed.id in home.nodes}) > 1
     if not home.nodes:
         return "the affinity of a GPU is unknown"
-    if not machine.sockets and (several_nodes or home.indistinct):
+    if not machine.sockets and (home.indistinct or sum(placed.kind == "cpu" for placed in machine.nodes) > 1):
         return "sockets are unknown"
-    if spans and not all(member.holdings.sized for member in cast.members):
+    if not all(member.holdings.sized for member in cast.members) and _spans_sockets(machine, home):
         return "used bytes are not known and its GPUs span sockets"
     return "home covers every socket" if home.indistinct else None
+
+
+def _spans_sockets(machine: Machine, home: Home) -> bool:
+    return len({placed.socket for placed in machine.nodes if placed.id in home.nodes}) > 1

@@ -30,6 +30,8 @@ class Groups:
 def group(members: Sequence[Member]) -> Groups:
     """A process that strictly contains another's set launched it: a helper, as is one without any main GPU."""
     sets = {member.main for member in members if member.main}
+    if not sets:  # as of most containers of a node
+        return Groups(ranks=(), helpers=tuple(members), notes=())
     smallest = [own for own in sets if not any(other < own for other in sets)]
     by_uuid: dict[str, frozenset[str]] = {}
     merged: dict[str, list[frozenset[str]]] = {}

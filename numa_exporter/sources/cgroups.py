@@ -4,7 +4,8 @@ Costs no page walk and no capability. Charged is by first touch: a page stays wi
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeVar
 
 from numa_exporter.formats import cgroup_numa_stat, cpuacct, cpuset, idlist, proc_cgroup
@@ -40,16 +41,22 @@ class CgroupsReader:
         by_path: dict[str, Cgroup] = {}
         leaders = _leaders(sample)
         self._known = {path: known for path, known in self._known.items() if path in leaders}
+        look = _Look(host, failures)
         for path, process in leaders.items():
             places = self._places(host, path, process, failures)
-            by_path[path] = _Look(host, failures).cgroup(path, places, page_bytes)
+            by_path[path] = look.cgroup(path, places, page_bytes)
         value = Cgroups(by_path=by_path, layout=self._tree.layout)
         return Outcome(value=value, failure=failures.worst("garbled", "denied"), counts=failures.counts)
 
     def _places(self, host: Host, container: str, process: Process, failures: Failures) -> "_Places":
         """The container's directory in each hierarchy. One process of it names them all: on v1 they may differ."""
-        memory = self._tree.controller("memory")
-        places = _Places(memory=container, version=memory.version if memory else 2, cpuset=process.cpuset_cgroup)
+        memory, cpuset = self._tree.controller("memory"), self._tree.controller("cpuset")
+        places = _Places(
+            memory=container,
+            version=memory.version if memory else 2,
+            cpuset=process.cpuset_cgroup,
+            cpuset_version=cpuset.version if cpuset else 2,
+        )
         if self._tree.layout == "v2":
             return places
         path = f"/proc/{process.key.pid}/cgroup"
@@ -58,7 +65,7 @@ class CgroupsReader:
             asked = data, self._tree, process.cgroup, process.cpuset_cgroup
             if container not in self._known or self._known[container][0] != asked:
                 located = self._tree.locate(host, proc_cgroup.parse(data, path))
-                self._known[container] = asked, _located_places(process, located, places.version)
+                self._known[container] = asked, _located_places(process, located, places)
         except (HostError, ParseError) as error:
             failures.add(error)
             return places
@@ -70,13 +77,14 @@ class _Places:
     """Directories by controller. ``hugetlb`` None = beside memory's files; ``version`` is the memory controller's."""
 
     memory: str | None
-    cpuset: str | None
     version: Literal[1, 2]
+    cpuset: str | None
+    cpuset_version: Literal[1, 2]
     hugetlb: str | None = None
     cpuacct: str | None = None
 
 
-def _located_places(process: Process, located: Sequence[Located], version: Literal[1, 2]) -> _Places:
+def _located_places(process: Process, located: Sequence[Located], places: _Places) -> _Places:
     own = process.cgroup.directory if process.cgroup else "/"
     found: dict[str, str | None] = {}
     for line in located:
@@ -88,28 +96,31 @@ def _located_places(process: Process, located: Sequence[Located], version: Liter
         directory = cgroup_tree.directory(line.hierarchy, own if inside else line.membership.path)
         found |= dict.fromkeys(line.membership.controllers or ("",), directory)
     unified = found.get("")
-    return _Places(
+    return replace(
+        places,
         memory=found.get("memory", unified),
         hugetlb=found.get("hugetlb", unified),
         cpuacct=found.get("cpuacct"),
-        cpuset=process.cpuset_cgroup,
-        version=version,
     )
 
 
 class _Look:
-    """The files of one container; each fails alone."""
+    """The files of the containers; each fails alone."""
 
     def __init__(self, host: Host, failures: Failures) -> None:
         self._host = host
         self._failures = failures
 
+    @cached_property
+    def _possible(self) -> CpuSet | None:
+        return self._read(POSSIBLE_CPUS, idlist.parse)
+
     def cgroup(self, path: str, places: _Places, page_bytes: int) -> Cgroup:
         return Cgroup(
             path=path,
             version=places.version,
-            cpus=self._effective(places.cpuset, "cpus"),
-            mems=self._effective(places.cpuset, "mems"),
+            cpus=self._effective(places, "cpus"),
+            mems=self._effective(places, "mems"),
             cpuset_directory=places.cpuset,
             charged=self._charged(places, page_bytes),
             cpu_seconds=self._cpu_seconds(places.cpuacct),
@@ -124,14 +135,11 @@ class _Look:
                 self._failures.add(error)
             return None
 
-    def _effective(self, directory: str | None, what: Literal["cpus", "mems"]) -> CpuSet | None:
-        if directory is None:
+    def _effective(self, places: _Places, what: Literal["cpus", "mems"]) -> CpuSet | None:
+        if places.cpuset is None:
             return None
-        for name in (f"cpuset.{what}.effective", f"cpuset.effective_{what}"):
-            found = self._read(f"{directory}/{name}", cpuset.parse_effective)
-            if found is not None:
-                return found
-        return None
+        name = f"cpuset.{what}.effective" if places.cpuset_version == 2 else f"cpuset.effective_{what}"
+        return self._read(f"{places.cpuset}/{name}", cpuset.parse_effective)
 
     def _charged(self, places: _Places, page_bytes: int) -> Mapping[str, NodeBytes] | None:
         if places.memory is None:
@@ -159,7 +167,7 @@ class _Look:
         return _sum(size for size in sizes if size is not None) if sizes else None
 
     def _cpu_seconds(self, directory: str | None) -> Mapping[int, float] | None:
-        possible = self._read(POSSIBLE_CPUS, idlist.parse) if directory else None
+        possible = self._possible if directory else None
         if possible is None:
             return None
         path = f"{directory}/cpuacct.usage_percpu"

@@ -62,11 +62,11 @@ class LiveHost:
         except HostError:
             return None
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, *, single: bool = False) -> bytes:
         try:
             descriptor = os.open(self._roots.real(path), os.O_RDONLY | os.O_CLOEXEC)
             try:
-                return _read_whole(descriptor, path)
+                return os.read(descriptor, _BLOCK) if single else _read_whole(descriptor, path)
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -218,7 +218,7 @@ class LiveHost:
 
     def started(self, pid: int, label: str) -> int:
         path = f"/proc/{pid}/stat"
-        return task_stat.parse(self.read(path), path).start_ticks
+        return task_stat.parse(self.read(path, single=True), path).start_ticks
 
     def give_up(self, path: str, detail: str) -> HostError:
         return HostError("stuck", path, detail)
@@ -255,14 +255,17 @@ def _process(path: str) -> int:
     return int(name) if name.isdigit() else 0
 
 
+_BLOCK = 1 << 16
+
+
 def _read_whole(descriptor: int, path: str) -> bytes:
     # Sizes of pseudo-files lie: read to the end, never fstat. One read() takes most of them.
-    data = os.read(descriptor, 1 << 16)
+    data = os.read(descriptor, _BLOCK)
     if not data:
         return data
     parts = [data]
     size = len(data)
-    while data := os.read(descriptor, 1 << 16):
+    while data := os.read(descriptor, _BLOCK):
         parts.append(data)
         size += len(data)
         if size > READ_LIMIT:

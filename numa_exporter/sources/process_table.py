@@ -70,7 +70,7 @@ class ProcessTable:
         for pid in (int(name) for name in host.list("/proc") if name.isdigit()):
             path = f"/proc/{pid}/stat"
             try:
-                stat = task_stat.parse(host.read(path), path)
+                stat = task_stat.parse(host.read(path, single=True), path)
             except (HostError, ParseError) as error:
                 failures.add(error)
                 continue

@@ -51,7 +51,7 @@ class ReplayHost:
             raise HostError(cast(FailureWord, answer.word), key, answer.detail)
         return answer
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, *, single: bool = False) -> bytes:
         return cast(bytes, self._answer("file", path))
 
     def stream(self, path: str, block: int) -> Iterator[bytes]:
@@ -171,9 +171,9 @@ class RecordingHost:
         self._answers[door, key] = Refusal(word=error.word, detail=error.detail)
         return error
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, *, single: bool = False) -> bytes:
         try:
-            data = self._host.read(path)
+            data = self._host.read(path, single=single)
         except HostError as error:
             raise self._refuse("file", path, error) from error
         self._answers["file", path] = data

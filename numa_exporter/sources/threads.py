@@ -105,14 +105,14 @@ class ThreadsReader:
     def _reading(self, host: Host, pid: int, tid: int, hz: int, last: Reading | None) -> Reading:
         path = f"/proc/{pid}/task/{tid}/schedstat"
         try:
-            said = host.read(path)
+            said = host.read(path, single=True)
         except HostError:
             said = None  # a kernel without CONFIG_SCHED_INFO: ticks are coarser, but they add up
         if said is not None and last is not None and last.said == said:
             return last  # it did not run, so it is where it was: most threads sleep, and need no stat
         seconds = None if said is None else schedstat.parse(said, path).run_ns / 1e9
         path = f"/proc/{pid}/task/{tid}/stat"
-        stat = task_stat.parse(host.read(path), path)
+        stat = task_stat.parse(host.read(path, single=True), path)
         return Reading(
             start_ticks=stat.start_ticks,
             seconds=stat.cpu_ticks / hz if seconds is None else seconds,

@@ -55,7 +55,7 @@ class TimedPipeline(Pipeline):
 
 def main() -> None:
     count, seconds, *given = sys.argv[1:]
-    sys.setswitchinterval(serve.SWITCH_SECONDS)
+    serve.settle()
     args = parser().parse_args(["serve", *given])
     logs.start(args.log_level, args.log_format)
     host = HurriedHost(Roots(), Nvml())

@@ -38,7 +38,7 @@ def test_for_ten_minutes_at_most() -> None:
 
 
 def test_only_of_the_living() -> None:
-    reborn = replace(FORGOTTEN, process=replace(FORGOTTEN.process, key=replace(FORGOTTEN.process.key, start_ticks=999)))
+    reborn = replace(FORGOTTEN, process=replace(FORGOTTEN.process, key=FORGOTTEN.process.key._replace(start_ticks=999)))
     assert ranks(placed(sample(two_socket(), HOLDER), silent(reborn, at=15))) == []
     assert ranks(placed(sample(two_socket(), HOLDER), silent(at=15), silent(FORGOTTEN, at=30))) == []
 

@@ -150,7 +150,7 @@ def test_a_hybrid_host_has_its_controllers_on_either_side() -> None:
 
 def test_one_entry_for_a_container_and_the_outermost_cpuset_speaks_for_it() -> None:
     nested = members(HERE, f"{HERE}/inner").processes[0]
-    outer = replace(members(HERE, HERE).processes[0], key=replace(nested.key, pid=43))
+    outer = replace(members(HERE, HERE).processes[0], key=nested.key._replace(pid=43))
     files = {f"{HERE}/cpuset.cpus.effective": "0-3\n", f"{HERE}/inner/cpuset.cpus.effective": "1\n"}
     assert only(look(files, Processes(processes=(nested, outer)))).cpus == frozenset(range(4))
 
