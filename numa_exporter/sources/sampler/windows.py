@@ -15,10 +15,10 @@ from numa_exporter.sources.sampler.jump import SLOW_CALL
 from numa_exporter.sources.sampler.space import Interval, Space
 from numa_exporter.sources.sampler.tally import Asked, Tally, added
 
-MOST_WINDOWS, FEWEST_WINDOWS = 160, 20
+MOST_WINDOWS, FEWEST_WINDOWS = 128, 20
 ASKED = 6
 """Pages of one window asked for their node: more say little that is new, neighbours lie alike."""
-LOOK_MICROSECONDS, WINDOW_MICROSECONDS, PAGE_MICROSECONDS = 3000.0, 16.0, 0.014
+LOOK_MICROSECONDS, WINDOW_MICROSECONDS, PAGE_MICROSECONDS = 3000.0, 20.0, 0.014
 """A look's budget, and what a window costs: a call, and each present page that it lists."""
 SHORTEST, LONGEST = 9, 22
 """Powers of two, pages: 2 MiB to 16 GiB of 4 KiB pages."""
