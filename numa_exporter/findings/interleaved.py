@@ -15,11 +15,17 @@ def interleaving(rank: Rank) -> Policy | None:
     return policy if policy and policy.mode in INTERLEAVING else None
 
 
+def reaches_out(rank: Rank, policy: Policy) -> bool:
+    """Whether a policy names a node of another socket; one within home's socket explains nothing that is remote."""
+    return any(rank.mapped_locality.get(node) == "remote" for node in policy.nodes)
+
+
 def explains(rank: Rank, dimension: Dimension, limit: float, floor: float) -> bool:
     """Whether what is left without the interleaved bytes is within the limits."""
     if dimension == "cpu_time":
         return False
-    if interleaving(rank) is not None:
+    policy = interleaving(rank)
+    if policy is not None and reaches_out(rank, policy):
         return True
     pooled, remote = _pooled(rank)
     considered = max(0.0, rank.considered[dimension] - pooled)

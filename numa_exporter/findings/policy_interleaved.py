@@ -6,7 +6,7 @@ Its memory is then not judged. A pool that is interleaved by a policy of its own
 from collections.abc import Iterator
 
 from numa_exporter.findings import evidence, remedy, words
-from numa_exporter.findings.interleaved import interleaving
+from numa_exporter.findings.interleaved import interleaving, reaches_out
 from numa_exporter.findings.remote import PRIVATE
 from numa_exporter.findings.rule import Rule
 from numa_exporter.findings.scene import Scene, about, trust
@@ -16,7 +16,7 @@ from numa_exporter.model.report import Finding
 def find(scene: Scene) -> Iterator[Finding]:
     for workload, rank in scene.ranks():
         policy = interleaving(rank)
-        if policy is None or "remote" not in {rank.mapped_locality.get(node) for node in policy.nodes}:
+        if policy is None or not reaches_out(rank, policy):
             continue
         told = remedy.bind(scene, workload, rank)
         yield Finding(

@@ -197,6 +197,15 @@ def test_interleaving_on_purpose_is_not_judged() -> None:
     assert verdict(last(script(under(holding(0.5), "interleave:0-1"))), "memory").not_judged == "interleaved"
 
 
+def test_interleaving_within_its_own_socket_explains_nothing_remote() -> None:
+    """SNC and NPS: ``numactl --interleave`` over the nodes of one socket, and half of the pages on the other."""
+    pages: Pages = {"anon": {0: GIB, 1: GIB, 4: 2 * GIB}}
+    rank = under(task(1, gpus="GPU-0", mapped=pages), "interleave:0-3")
+    judged = last(script(rank, parts=nps4()))
+    assert verdict(judged, "memory").misaligned
+    assert not of(judged, "policy_interleaved")
+
+
 def test_what_is_remote_beside_an_interleaved_pool_is_judged() -> None:
     """A pool of 1 GiB explains 512 MiB of the 2 GiB that are remote."""
     rank = under(holding(0.5), "default", **{"interleave:0-1": GIB, "default": 3 * GIB})
