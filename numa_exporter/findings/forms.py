@@ -6,6 +6,7 @@ A form is what somebody pastes: a command, a piece of YAML, a drop-in. Comments 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from shlex import quote
 
 from numa_exporter.findings import words
 from numa_exporter.findings.engines import Engine
@@ -100,7 +101,8 @@ def drop_in(unit: str, to: Target, *, v1: bool) -> str:
         if v1
         else (f"AllowedCPUs={to.cpu_list}", f"AllowedMemoryNodes={to.mem_list}")
     )
-    how = f"# systemctl stop {unit}; then systemctl edit {unit} (a drop-in of these lines); then systemctl start {unit}"
+    name = quote(unit)  # a backslash of systemd's escaping (\\x2d) is the shell's too
+    how = f"# systemctl stop {name}; then systemctl edit {name} (a drop-in of these lines); then systemctl start {name}"
     return "\n".join((how, "[Service]", *lines))
 
 

@@ -49,7 +49,7 @@ def _admits(scene: Scene, policies: Policies) -> str | None:
             )
         case "restricted":
             most = _most_on_a_node(scene)
-            wide = f", which here begins with {most + 1} GPUs" if most else ""
+            wide = f", which here begins with {most + 1} GPUs" if 0 < most < len(scene.machine.gpus) else ""
             said = f"under restricted admits a request that no single node could ever hold across several{wide}"
         case "single-numa-node":
             said = "under single-numa-node aligns at admission whatever gives it a hint, and nothing else"

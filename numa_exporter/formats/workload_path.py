@@ -156,7 +156,7 @@ def _in_pod(path: str, components: Sequence[str], pod: Pod) -> WorkloadPath:
     inner = _containers(components, pod.at + 1, in_pod=True)
     outer = _containers(components[: pod.at])
     own_at, container_id, runtime = inner[0] if inner else (pod.at, None, None)
-    slurm = _SLURM.search(path)
+    slurm_job_id, slurm_step = _job(path)
     return WorkloadPath(
         kind="k8s-container" if inner else "pod-no-container",
         path=path,
@@ -166,8 +166,8 @@ def _in_pod(path: str, components: Sequence[str], pod: Pod) -> WorkloadPath:
         qos_class=pod.qos_class,
         runtime=runtime,
         outer_container_id=outer[-1][1] if outer else None,
-        slurm_job_id=(slurm["job"] or slurm["sluid"]) if slurm else None,
-        slurm_step=shown(slurm["step"]) if slurm and slurm["step"] else None,
+        slurm_job_id=slurm_job_id,
+        slurm_step=slurm_step,
     )
 
 
@@ -180,6 +180,7 @@ def _container(path: str, components: Sequence[str]) -> WorkloadPath | None:
     # A CRI name without its pod: the reader's cgroup namespace hides it, the names on disk can still tell it.
     in_kubernetes = components[at].startswith(("cri-containerd-", "crio-"))
     unit = f"{runtime}/{container_id[:12]}" if runtime in ("docker", "podman") else shown(components[at])
+    slurm_job_id, slurm_step = _job(path)
     return WorkloadPath(
         kind="k8s-container" if in_kubernetes else "container",
         path=path,
@@ -188,14 +189,24 @@ def _container(path: str, components: Sequence[str]) -> WorkloadPath | None:
         container_id=container_id,
         runtime=runtime,
         outer_container_id=found[-2][1] if len(found) > 1 else None,
+        slurm_job_id=slurm_job_id,
+        slurm_step=slurm_step,
     )
+
+
+def _job(path: str) -> tuple[str | None, str | None]:
+    """(job, step) of Slurm, also where a container is in the job or the job in a container (slurmd in a pod)."""
+    match = _SLURM.search(path)
+    if match is None:
+        return None, None
+    return match["job"] or match["sluid"], shown(match["step"]) if match["step"] else None
 
 
 def _slurm(path: str) -> WorkloadPath | None:
     match = _SLURM.search(path)
     if match is None:
         return None
-    job, step = match["job"] or match["sluid"], match["step"] and shown(match["step"])
+    job, step = _job(path)
     return WorkloadPath(
         kind="slurm-job",
         path=path,

@@ -12,7 +12,9 @@ from numa_exporter.model.placement import Machine
 _VENDORS = ("nvidia.com/", "amd.com/", "gpu.intel.com/", "habana.ai/")
 _COUNTED = re.compile(r"(?:nvidia|amd)\.com/(?:gpu|mig-)[^/]*")
 """Resources whose ids can be ordinals. A plain number of another resource may be anything: an IOMMU group, a slot."""
-_CLAIMED = re.compile(r"gpu-([0-9]+)(?:-mig-[0-9]+-[0-9]+-[0-9]+)?")
+_CLAIMED = re.compile(r"gpu-([0-9]+)(?:-mig-[0-9a-z]+(?:-[0-9a-z]+)*)?")
+"""The name of a MIG device goes on with its profile, by number in older drivers and by name in newer ones (1g10gb,
+1g10gb-me), and with its place. That tells the GPU and no instance."""
 _AMD_CLAIMED = re.compile(r"gpu-[0-9]+-([0-9]+)")
 
 

@@ -90,10 +90,10 @@ def _of_files(kubelet: Kubelet) -> dict[tuple[str | None, str | None], _Draft]:
 def _uids(kubelet: Kubelet, names: Names, drafts: Mapping[tuple[str | None, str | None], _Draft]) -> dict[PodName, str]:
     """UID of each pod that PodResources names, as far as it can be told."""
     found = {pod: uid for uid, pod in names.pods.items() if kubelet.living is None or uid in kubelet.living}
-    by_device = {
-        (draft.container, device): draft.uid for draft in drafts.values() for device in draft.devices if draft.uid
-    }
-    by_cpus = {(draft.container, draft.cpus): draft.uid for draft in drafts.values() if draft.cpus and draft.uid}
+    # A checkpoint keeps pods that ended; their devices may be somebody else's by now.
+    held = [draft for draft in drafts.values() if draft.uid and _lives(draft, kubelet, names)]
+    by_device = {(draft.container, device): draft.uid for draft in held for device in draft.devices}
+    by_cpus = {(draft.container, draft.cpus): draft.uid for draft in held if draft.cpus}
     for pod in kubelet.pods or ():
         name = PodName(namespace=pod.namespace, pod=pod.name)
         for container in pod.containers:

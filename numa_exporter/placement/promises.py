@@ -35,7 +35,9 @@ def promises(sample: Sample, machine: Machine, settings: Settings) -> Promises |
     if kubelet is None:
         return None
     made = grants(kubelet, names, machine)
-    offers = tuple(_offers(kubelet, machine))
+    # Where nobody told who holds what, a GPU is neither free nor taken.
+    told = kubelet.pods is not None or kubelet.devices is not None
+    offers = tuple(_offers(kubelet, machine)) if told else ()
     policies = _policies(kubelet)
     taken = frozenset(gpu.uuid for grant in made for gpu in grant.gpus)
     return Promises(

@@ -8,7 +8,7 @@ from numa_exporter.formats.kubelet_state import CpuManagerState
 from numa_exporter.model.names import Names
 from numa_exporter.model.report import Finding
 from numa_exporter.model.thresholds import Settings
-from tests.builders import cpus, single_node
+from tests.builders import cpus, single_node, two_socket
 from tests.findings.machines import GRANTED, SHARING, in_pod
 from tests.findings.watch import Script, last, of, watch
 from tests.kubernetes.machines import Node, answer, config, names_of, pod_cgroup, pod_task
@@ -131,6 +131,13 @@ def note(**fields: object) -> str:
 )
 def test_what_each_policy_admits(topology: str, words: str) -> None:
     assert words in note(topology=topology)
+
+
+def test_all_gpus_on_one_node_no_request_is_too_wide() -> None:
+    parts = two_socket(4)
+    near = tuple(replace(gpu, function=parts.gpus.gpus[0].function) for gpu in parts.gpus.gpus)
+    sentence = note(parts=parts.with_gpus(*near), topology="restricted")
+    assert "could ever hold across several;" in sentence
 
 
 def test_managers_that_give_no_hints() -> None:

@@ -1,5 +1,6 @@
 """What to type: exact, safe, and with what it needs."""
 
+import shlex
 from configparser import ConfigParser
 from dataclasses import replace
 
@@ -118,6 +119,12 @@ def test_no_name_that_a_shell_would_run_is_offered(name: str) -> None:
     """Whoever may make a cgroup chooses its name."""
     found = told(cgroup=f"/system.slice/{name}")
     assert "reboot" not in (found.remedy or "")
+
+
+def test_a_name_that_systemd_escaped_reaches_it_through_a_shell() -> None:
+    (first, *_) = forms(told(cgroup="/system.slice/system-vllm.slice/vllm@model\\x2d7b.service"))[0].splitlines()
+    words = shlex.split(first.removeprefix("# ").partition(";")[0])
+    assert words == ["systemctl", "stop", "vllm@model\\x2d7b.service"]
 
 
 def test_a_full_page_cache_is_dropped_before_the_start() -> None:

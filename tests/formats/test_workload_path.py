@@ -82,6 +82,19 @@ def test_kubernetes(path: str, expected: dict[str, str]) -> None:
     assert shown(classify_path(path)) == {"kind": "k8s-container", **expected}
 
 
+@pytest.mark.parametrize(
+    ("path", "unit"),
+    [
+        (f"{JOB}/step_0/user/task_0/libpod-{B}", "podman/0123456789ab"),
+        (f"/docker/{B}{JOB}/step_0/user/task_0", "docker/0123456789ab"),
+    ],
+)
+def test_a_container_in_a_job_and_a_job_in_a_container(path: str, unit: str) -> None:
+    workload = classify_path(path)
+    assert (workload.kind, workload.unit) == ("container", unit)
+    assert (workload.slurm_job_id, workload.slurm_step) == ("1392969", "0")
+
+
 @pytest.mark.parametrize("name", ["runsc-sandbox", f"crio-conmon-{A}.scope"])
 def test_what_is_in_a_pod_but_in_no_container(name: str) -> None:
     workload = classify_path(f"/kubepods/burstable/pod{UID}/{name}")

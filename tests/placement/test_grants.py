@@ -10,7 +10,14 @@ import pytest
 from numa_exporter.formats import idlist, kubelet_state
 from numa_exporter.formats.kubelet_state import CpuGrant, CpuManagerState, DeviceCheckpoint
 from numa_exporter.formats.pci_address import PciAddress
-from numa_exporter.formats.podresources import ClaimedDevice, ContainerResources, MemoryBlock, PodResources
+from numa_exporter.formats.podresources import (
+    Allocatable,
+    ClaimedDevice,
+    ContainerResources,
+    MemoryBlock,
+    PluginDevices,
+    PodResources,
+)
 from numa_exporter.model.gpus import Gpu, MigInstance
 from numa_exporter.model.ids import WorkloadKey
 from numa_exporter.model.kubelet import Grant, Kubelet
@@ -79,6 +86,8 @@ def test_the_only_gpu_is_not_one_of_eight() -> None:
     [
         ("gpu.nvidia.com", "gpu-3", True),
         ("gpu.nvidia.com", "gpu-3-mig-19-0-1", True),
+        ("gpu.nvidia.com", "gpu-3-mig-1g10gb-19-0", True),
+        ("gpu.nvidia.com", "gpu-3-mig-1g10gb-me-20-4", True),
         ("gpu.amd.com", "gpu-1-131", True),
         ("gpu.nvidia.com", "gpu-2", False),
         ("gpu.nvidia.com", "gpu-vfio-3", False),
@@ -182,6 +191,19 @@ def test_a_pod_that_ended_holds_nothing_though_a_checkpoint_keeps_it() -> None:
     promised = host.promises()
     assert [grant.key.pod for grant in promised.grants] == ["alive"]
     assert (promised.granted["GPU-0"], promised.granted["GPU-1"]) == (False, True)
+
+
+def test_a_pod_is_not_taken_for_the_one_whose_devices_it_got() -> None:
+    host = Node(two_socket(), names=Names()).granting("alive", gpus=("GPU-0",)).granting("ended", gpus=("GPU-0",))
+    host = host.with_kubelet(living=frozenset({uid("alive")}), pods=(answer("alive", "GPU-0"),))
+    grant = only(host)
+    assert (grant.key.pod, grant.pod_uid) == ("alive", uid("alive"))
+
+
+def test_where_nobody_told_who_holds_what_no_gpu_is_free() -> None:
+    everything = Allocatable(devices=(PluginDevices(resource="nvidia.com/gpu", ids=("GPU-0",)),))
+    promised = Node(two_socket()).with_kubelet(allocatable=everything, pods=None, devices=None).promises()
+    assert (promised.granted, promised.usable, promised.stranded) == ({}, {}, {})
 
 
 def test_the_workload_has_its_grant() -> None:
