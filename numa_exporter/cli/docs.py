@@ -10,6 +10,14 @@ from numa_exporter.findings.docs import markdown as findings
 from numa_exporter.metrics import TABLE
 from numa_exporter.metrics.docs import markdown as metrics
 
+FLAGS_HEADER = """# Flags
+
+Printed from the parser by `make docs`; a test holds it fresh.
+
+DURATION: `15`, `15s`, `500ms`, `2m`, `1h`. SIZE and N: a number, with `KiB`, `MiB`, `GiB` or `TiB` if you like. SHARE:
+0.2 is 20 %.
+"""
+
 
 def flags() -> str:
     """docs/flags.md. Tables of our own: argparse prints help differently in each Python version."""
@@ -21,7 +29,7 @@ def flags() -> str:
             rows = "".join(_row(action) for action in group._group_actions if action.dest != "help")
             if rows:
                 users.setdefault((group.title or "", rows), []).append(name)
-    parts = ["# Flags\n\nPrinted from the parser by `make docs`; a test holds it fresh.\n"]
+    parts = [FLAGS_HEADER]
     for verb in verbs._choices_actions:
         parts.append(f"\n## {verb.dest}\n\n{verb.help}\n")
         parts += [_table(title, rows) for (title, rows), names in users.items() if names == [verb.dest]]

@@ -59,6 +59,17 @@ def share(text: str) -> float:
     return value
 
 
+def fraction(text: str) -> float:
+    """A share from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"expected a share from 0 to 1 (0.2 is 20 %), found {text!r}")
+    return value
+
+
 def count(text: str) -> int:
     """A positive whole number."""
     if not text.isdecimal() or int(text) < 1:
@@ -144,8 +155,8 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
         group.add_argument(
             f"--threshold.{limit.name.replace('_', '-')}",
             dest=f"threshold_{limit.name}",
-            type=size,
-            metavar="N",
+            type=fraction if limit.share else size,
+            metavar="SHARE" if limit.share else "N",
             help=f"{limit.why.replace('%', '%%')} (default: {limit.default:.10g})",
         )
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from numa_exporter.cli.main import parser
+from numa_exporter.model.thresholds import Thresholds, limits
 from tests.deploy.chart import CHART, Helm, HelmError, one, pod_spec
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
@@ -27,6 +28,8 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
         ({"seccomp.profile": "../escape.json"}, "profile"),
         ({"updateStrategy.maxUnavailable": "0%"}, "maxUnavailable"),
         ({"thresholds": {"memory": "many"}}, "memory"),
+        ({"thresholds": {"memory": 30}}, "memory"),
+        ({"thresholds": {"memory": "30"}}, "memory"),
         ({"sources": {"traffic": "no"}}, "traffic"),
         ({"image.digest": "sha256:12"}, "digest"),
         ({"podMonitor.interval": "15"}, "interval"),
@@ -95,6 +98,13 @@ def test_names_are_the_exporters_own(key: str, prefix: str) -> None:
     names = [flag.removeprefix(prefix) for flag in flags if flag.startswith(prefix)]
     assert names
     assert SCHEMA["properties"][key]["properties"].keys() == set(names)
+
+
+def test_shares_are_the_exporters_own() -> None:
+    kinds = SCHEMA["properties"]["thresholds"]["properties"]
+    for limit in limits(Thresholds()):
+        kind = "share" if limit.share else "limit"
+        assert kinds[limit.name.replace("_", "-")] == {"$ref": f"#/definitions/{kind}"}, limit.name
 
 
 def test_names_of_volumes_that_are_taken(helm: Helm) -> None:
