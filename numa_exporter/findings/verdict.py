@@ -102,6 +102,8 @@ def _cpu_doubt(rank: Rank, limits: Thresholds) -> str | None:
 def _memory_doubt(rank: Rank, dimension: Dimension, limits: Thresholds) -> str | None:
     if rank.withheld is not None:
         return "withheld"
+    if not rank.memory_home:
+        return "home unknown"
     if rank.mapped is None:
         return "no reading"
     considered = rank.considered.get(dimension, 0.0)

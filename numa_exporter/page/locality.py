@@ -59,4 +59,6 @@ def _nearest_memory(machine: Machine, node: Node) -> list[int]:
         for other, distance in node.distances.items()
         if other in machine.nodes and machine.nodes[other].kind != "gpu" and machine.nodes[other].has_memory
     }
-    return [other for other, distance in far.items() if distance == min(far.values())]
+    near = [other for other, distance in far.items() if distance == min(far.values())]
+    beside = [other for other in near if node.socket is not None and machine.nodes[other].socket == node.socket]
+    return beside or near

@@ -1,6 +1,6 @@
 """Locality: what a node is to a home."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from numa_exporter.model.ids import CpuSet, Locality, NodeSet
@@ -38,18 +38,21 @@ def home(machine: Machine, uuids: Iterable[str]) -> Home:
         nodes=nodes,
         memory_nodes=memory_nodes,
         on_cpu=on_cpu,
-        in_memory=localities(machine, memory_nodes, own),
+        in_memory=localities(machine, memory_nodes, own, around=nodes),
         cpus={locality: _online(machine, on_cpu, locality) for locality in counted(machine, on_cpu, {})},
         indistinct=_covers_all(machine, nodes),
     )
 
 
-def localities(machine: Machine, nodes: NodeSet, own_gpus: frozenset[str] = frozenset()) -> dict[int, Locality | None]:
+def localities(
+    machine: Machine, nodes: NodeSet, own_gpus: frozenset[str] = frozenset(), *, around: NodeSet = frozenset()
+) -> dict[int, Locality | None]:
     """Against these home nodes. Where sockets are unknown only ``local`` and ``remote`` exist.
 
-    ``own_gpus``: whose memory nodes are ``device``.
+    ``own_gpus``: whose memory nodes are ``device``. ``around``: home nodes that are none of memory, whose sockets are
+    home sockets all the same.
     """
-    sockets = frozenset(placed.socket for placed in machine.nodes if placed.id in nodes) - {None}
+    sockets = frozenset(placed.socket for placed in machine.nodes if placed.id in nodes | around) - {None}
     if not nodes:
         return {placed.id: None for placed in machine.nodes}
     of_cpu_node: dict[int, Locality] = {
@@ -100,7 +103,14 @@ def _memory_nodes(machine: Machine, nodes: NodeSet) -> NodeSet:
         return own
     # A GPU's memory is nobody's ordinary memory, however near it is.
     others = [placed for placed in machine.nodes if placed.has_memory and placed.kind != "gpu"]
-    return frozenset(near for placed in machine.nodes if placed.id in nodes for near in nearest(placed.node, others))
+    return frozenset(near for placed in machine.nodes if placed.id in nodes for near in _nearest(placed, others))
+
+
+def _nearest(placed: PlacedNode, others: Sequence[PlacedNode]) -> Sequence[int]:
+    """On a tie those of its own socket: a kernel without a distance table says 20 for every other node."""
+    near = nearest(placed.node, others)
+    beside = [o.id for o in others if o.id in near and o.socket is not None and o.socket == placed.socket]
+    return beside or near
 
 
 def _covers_all(machine: Machine, nodes: NodeSet) -> bool:

@@ -81,7 +81,8 @@ def place_rank(scene: Scene, cast: Cast) -> tuple[Rank, CpuAccount]:
     if cast.home.nodes and not cast.home.indistinct:
         mems = cast.cgroup.mems if cast.cgroup else None
         shares.update(cpu_shares(sides.account, sides.cpu, cast.ground.interrupts))
-        shares.update(memory_shares(scene.machine, cast.home, sides.memory, mems))
+        if cast.home.memory_nodes:
+            shares.update(memory_shares(scene.machine, cast.home, sides.memory, mems))
     if cast.ground.spread is not None:
         shares["gpu_spread"] = cast.ground.spread
     return _rank(scene.machine, cast, members, sides, shares), sides.account

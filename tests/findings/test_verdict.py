@@ -8,7 +8,22 @@ from numa_exporter.model.ids import Backing
 from numa_exporter.model.processes import ClassEstimate, MappedMemory
 from numa_exporter.model.report import Judgement, Verdict
 from numa_exporter.model.thresholds import Settings, Thresholds
-from tests.builders import GIB, MIB, NOON, Parts, Task, nps4, sample, single_node, task, two_socket
+from tests.builders import (
+    GIB,
+    MIB,
+    NOON,
+    Parts,
+    Task,
+    gpu,
+    node,
+    nps4,
+    placed,
+    sample,
+    single_node,
+    task,
+    topology,
+    two_socket,
+)
 from tests.findings.machines import AWRY, GOOD, working
 from tests.findings.watch import Script, key, last, of, under, verdict, watch
 
@@ -186,6 +201,18 @@ def test_an_unknown_affinity_is_not_judged() -> None:
     parts = parts.with_gpus(replace(first, function=replace(first.function, numa_node=None)))
     judged = last(script(holding(0.5), parts=parts))
     assert verdict(judged, "memory").not_judged == "home unknown"
+
+
+def test_memory_is_not_judged_where_its_home_is_unknown() -> None:
+    """A home without memory, and no distances that would say which memory is nearest."""
+    nodes = node(0, "0-15", {}, memory=0), node(1, "16-31", {}), node(2, "32-47", {})
+    parts = replace(two_socket(0), topology=topology(*nodes, packages={0: 0, 1: 0, 2: 1})).with_gpus(gpu(0, 0))
+    rank = task(1, gpus="GPU-0", mapped={"anon": {1: 2 * GIB, 2: 2 * GIB}, "driver": {2: GIB}})
+    judged = last(script(rank, parts=parts))
+    assert verdict(judged, "memory").not_judged == "home unknown"
+    assert verdict(judged, "host_buffers").not_judged == "home unknown"
+    (placed_rank,) = placed(sample(parts, rank)).workloads[0].ranks
+    assert not {"memory", "host_buffers", "memory_mask"} & placed_rank.misalignment.keys()
 
 
 def test_the_next_node_of_a_socket_is_not_remote() -> None:

@@ -53,3 +53,8 @@ def test_memory_home_is_the_nearest_memory_where_the_home_has_none() -> None:
     assert memory_home(here, {0}) == {1}
     assert memory_home(here, {1}) == {1}
     assert memory_home(here, ()) == frozenset()
+
+
+def test_on_a_tie_memory_home_is_that_of_its_own_socket() -> None:
+    bare = node(0, 0, memory_bytes=0, distances={"0": 10, "1": 20, "2": 20})
+    assert memory_home(read(bare, node(1, 0), node(2, 1), gpus=[gpu(0, 0)]), {0}) == {1}

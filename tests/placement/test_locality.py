@@ -53,6 +53,32 @@ class TestHome:
         assert alone.in_memory[0] == "local" and alone.in_memory[2] == "remote"
         assert alone.on_cpu[0] == "socket", "threads are not at home there"
 
+    def test_the_nearest_memory_is_that_of_its_own_socket_where_distances_do_not_tell(self) -> None:
+        """P32, in a guest whose hypervisor gives no distance table."""
+        nodes = (
+            node(0, "0-3", {0: 10, 1: 20, 2: 20}, memory=0),
+            node(1, "4-7", {0: 20, 1: 10, 2: 20}),
+            node(2, "8-11", {0: 20, 1: 20, 2: 10}),
+        )
+        machine = topology(*nodes, packages={0: 0, 1: 0, 2: 1})
+        found = home_on(replace(two_socket(0), topology=machine).with_gpus(gpu(0, 0)), "GPU-0")
+        assert found.memory_nodes == {1}
+        assert found.in_memory[1] == "local" and found.in_memory[2] == "remote"
+
+    def test_memory_beside_a_home_node_without_any_is_on_a_home_socket(self) -> None:
+        """Its own memory home is another home node, four sockets away."""
+        nodes = (
+            node(0, "0-3", {0: 10, 1: 12, 2: 32, 3: 32}, memory=0),
+            node(1, "4-7", {0: 12, 1: 10, 2: 32, 3: 32}),
+            node(2, "8-11", {0: 32, 1: 32, 2: 10, 3: 32}),
+            node(3, "12-15", {0: 32, 1: 32, 2: 32, 3: 10}),
+        )
+        machine = topology(*nodes, packages={0: 0, 1: 0, 2: 1, 3: 2})
+        parts = replace(two_socket(0), topology=machine).with_gpus(gpu(0, 0), gpu(1, 2))
+        found = home_on(parts, "GPU-0", "GPU-1")
+        assert found.memory_nodes == {2}
+        assert found.in_memory == {0: "socket", 1: "socket", 2: "local", 3: "remote"}
+
     def test_a_gpus_memory_is_no_memory_home(self) -> None:
         parts = gb200()
         nodes = [replace(one, memory=None) if one.id == 0 else one for one in parts.topology.nodes]
