@@ -16,6 +16,9 @@ What to type is a list of forms, the best first, with an empty line between two:
 KubeletConfiguration and a pod spec (what of them is not set already), a drop-in of a systemd unit, a flag of docker or
 Slurm; `numactl` or `taskset` before the command. Capitals are yours to fill in.
 
+How long it must last before it is said: "looks" are evaluations, one an `--interval`. "-": at once; `memory_remote`,
+`host_buffers_remote`, `cpu_remote` and `rank_swapped` with the rank's verdict, which has waited by itself (Limits).
+
 | code | level | what it says | lasts |
 |---|---|---|---|
 """

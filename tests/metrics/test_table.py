@@ -1,6 +1,7 @@
 """The table holds the rules of Prometheus and of the contract, row by row."""
 
 import re
+from typing import get_args
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -9,6 +10,10 @@ from numa_exporter.metrics import TABLE, Row
 from numa_exporter.metrics.docs import markdown
 from numa_exporter.metrics.exposition import families, open_metrics, text
 from numa_exporter.metrics.row import Sample, View
+from numa_exporter.model.health import FailureWord
+from numa_exporter.model.ids import Backing, Dimension, Locality
+from numa_exporter.model.placement import PathClass, Role
+from numa_exporter.model.processes import Evidence
 
 BASE_UNITS = ("_seconds", "_bytes", "_ratio")
 
@@ -69,3 +74,9 @@ def test_the_docs_name_every_row() -> None:
     page = markdown(TABLE)
     for row in TABLE:
         assert f"| `{row.name}` | {row.kind} |" in page
+
+
+@pytest.mark.parametrize("words", [Locality, Dimension, Backing, Role, Evidence, FailureWord, PathClass], ids=str)
+def test_the_docs_explain_every_value(words: object) -> None:
+    explained = markdown(TABLE).partition("## Words")[2]
+    assert [word for word in get_args(words) if f"`{word}`" not in explained] == []
