@@ -65,10 +65,12 @@ def _distance(view: View) -> Iterator[Sample]:
 
 
 def _allocations(view: View) -> Iterator[Sample]:
-    for placed in _nodes(view):
-        for event, count in placed.node.numastat.items():
-            if _worth(placed, count):
-                yield (placed.id, event), count
+    for machine in _machine(view):
+        for placed in machine.nodes:
+            for event in placed.node.numastat:
+                count = machine.allocations[placed.id, event]
+                if _worth(placed, count):
+                    yield (placed.id, event), count
 
 
 def _cpu_seconds(view: View) -> Iterator[Sample]:

@@ -97,7 +97,8 @@ class PlacedGpu:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """The machine as it stands. ``cpu_seconds``: (socket, node) to mode to seconds since boot, held so that it does
-    not fall when a CPU goes offline. ``node_of_cpu`` folds any CPU set of online CPUs into nodes. ``sockets`` is empty
+    not fall when a CPU goes offline; likewise ``allocations``, numastat's events by (node, event), and the counters of
+    ``balancing``. ``node_of_cpu`` folds any CPU set of online CPUs into nodes. ``sockets`` is empty
     and ``sockets_unknown`` says why where they cannot be told. ``virtual`` is true under a hypervisor, None where
     unknown: then PCIe paths are its invention. ``gpus_known`` is false where nobody answered for the GPUs lately: then
     an empty ``gpus`` is unknown, not none."""
@@ -111,6 +112,7 @@ class Machine:
     traffic: tuple[TrafficDomain, ...] = ()
     balancing: Balancing = field(default_factory=Balancing)
     cpu_seconds: Mapping[tuple[int | None, int], Mapping[str, float]] = field(default_factory=dict)
+    allocations: Mapping[tuple[int, str], int] = field(default_factory=dict)
     node_of_cpu: Mapping[int, int] = field(default_factory=dict)
     isolated_cpus: CpuSet = frozenset()
     virtual: bool | None = None
@@ -218,6 +220,7 @@ class Ledger:
 
     ``accounts`` and ``marks``: CPU time by rank, so that no counter falls when a process ends. ``cgroups``: v1's exact
     CPU time by (cgroup, node). ``cpus``: /proc/stat by (node, mode). ``interrupts`` by (device, node).
+    ``events``: numastat's by (node, event) and those of automatic balancing by (None, event).
     ``holdings`` and ``gpus``: what NVML last said, for when it gets stuck. ``keys``: how each container and job that
     has names of its own was first called, by its id.
     """
@@ -227,6 +230,7 @@ class Ledger:
     cgroups: Tally[tuple[str, int]] | None = None
     cpus: Tally[tuple[int, str]] | None = None
     interrupts: Tally[tuple[str, int]] | None = None
+    events: Tally[tuple[int | None, str]] | None = None
     holdings: Mapping[ProcessKey, tuple[LastHolding, ...]] = field(default_factory=dict)
     gpus: Gpus | None = None
     gpus_at: float = 0.0

@@ -69,6 +69,7 @@ def join(sample: Sample, ledger: Ledger, settings: Settings) -> Placement:
             cgroups=cgroups,
             cpus=tallies.cpus,
             interrupts=tallies.interrupts,
+            events=tallies.events,
             holdings=holdings,
             gpus=sample.gpus or ledger.gpus,
             gpus_at=sample.taken_at if sample.gpus else ledger.gpus_at,

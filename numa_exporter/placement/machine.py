@@ -9,6 +9,7 @@ from numa_exporter.model.placement import Ledger, Machine, PlacedNode, Socket, T
 from numa_exporter.model.sample import Sample
 from numa_exporter.placement.affinity import place_gpu
 from numa_exporter.placement.devices import interrupts_by_node, paths, place_device
+from numa_exporter.placement.events import advance_events, held_balancing
 from numa_exporter.placement.nodes import node_of_cpu, place_nodes
 from numa_exporter.placement.tally import advance
 
@@ -20,6 +21,7 @@ class Tallies:
     """The machine's counters after this sample, for the ledger."""
 
     cpus: Tally[tuple[int, str]]
+    events: Tally[tuple[int | None, str]]
     interrupts: Tally[tuple[str, int]] | None
 
 
@@ -30,14 +32,16 @@ def place_machine(sample: Sample, topology: Topology, gpus: Gpus | None, ledger:
     by_id = {placed.id: placed for placed in nodes}
     cpu_nodes = node_of_cpu(nodes)
     cpus = advance(ledger.cpus, _cpu_seconds(topology, cpu_nodes), topology.read_at)
+    events = advance_events(ledger.events, topology)
     machine = Machine(
         nodes=nodes,
         sockets=_sockets(nodes, cpus),
         sockets_unknown=unknown,
         gpus=tuple(place_gpu(gpu, by_id) for gpu in (gpus.gpus if gpus else ())),
         traffic=sample.traffic.domains if sample.traffic else (),
-        balancing=topology.balancing,
+        balancing=held_balancing(topology.balancing, events),
         cpu_seconds=_by_node(by_id, cpus),
+        allocations={(node, event): int(count) for (node, event), count in events.total.items() if node in by_id},
         node_of_cpu=cpu_nodes,
         isolated_cpus=topology.isolated_cpus,
         virtual=topology.hypervisor,
@@ -45,22 +49,20 @@ def place_machine(sample: Sample, topology: Topology, gpus: Gpus | None, ledger:
         nvml=bool(gpus and gpus.nvml),
         gpus_known=gpus is not None,
     )
-    return _with_devices(machine, sample, cpus, ledger)
+    return _with_devices(machine, sample, Tallies(cpus=cpus, events=events, interrupts=ledger.interrupts))
 
 
-def _with_devices(
-    machine: Machine, sample: Sample, cpus: Tally[tuple[int, str]], ledger: Ledger
-) -> tuple[Machine, Tallies]:
+def _with_devices(machine: Machine, sample: Sample, tallies: Tallies) -> tuple[Machine, Tallies]:
     if sample.devices is None:
-        return machine, Tallies(cpus=cpus, interrupts=ledger.interrupts)
+        return machine, tallies
     devices = sample.devices.devices
-    interrupts = ledger.interrupts
+    interrupts = tallies.interrupts
     if interrupts is None or interrupts.read_at != sample.devices.read_at:
         fired = interrupts_by_node(devices, dict(machine.node_of_cpu))
         interrupts = advance(interrupts, fired, sample.devices.read_at)
     placed = tuple(place_device(device, machine, interrupts) for device in devices)
     whole = replace(machine, devices=placed, paths=tuple(paths(machine.gpus, devices)))
-    return whole, Tallies(cpus=cpus, interrupts=interrupts)
+    return whole, replace(tallies, interrupts=interrupts)
 
 
 def _cpu_seconds(topology: Topology, cpu_nodes: dict[int, int]) -> dict[tuple[int, str], float]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from numa_exporter.model.machine import NumaNode
+from numa_exporter.model.machine import Balancing, NumaNode
 from numa_exporter.model.placement import Machine
 from tests.builders import (
     Parts,
@@ -162,6 +162,35 @@ class TestCpuTime:
             for found in (machine(first), machine(first, gone), machine(first, gone, later))
         ]
         assert totals == [3200.0, 3200.0, 3231.0]
+
+
+class TestEvents:
+    @staticmethod
+    def counted(miss: int, faults: int, local: int, migrated: int) -> Parts:
+        parts = two_socket()
+        first, second = parts.topology.nodes
+        own = Balancing(mode=1, hint_faults=faults, hint_faults_local=local, pages_migrated=migrated)
+        return parts.change_topology(nodes=(replace(first, numastat={"miss": miss}), second), balancing=own)
+
+    def test_a_sum_that_the_kernel_took_while_it_moved_makes_no_counter_fall(self) -> None:
+        """One local fault fell between the reading of all and of the local ones."""
+        first, early, later = self.counted(7, 100, 60, 9), self.counted(6, 100, 61, 8), self.counted(9, 104, 63, 12)
+        seen = [machine(first), machine(first, early), machine(first, early, later)]
+        assert [one.allocations[0, "miss"] for one in seen] == [7, 7, 9]
+        assert [one.balancing.hint_faults_local for one in seen] == [60, 61, 63]
+        remote = [(one.balancing.hint_faults or 0) - (one.balancing.hint_faults_local or 0) for one in seen]
+        assert remote == [40, 40, 41]
+        assert [one.balancing.pages_migrated for one in seen] == [9, 9, 12]
+        assert [one.balancing.mode for one in seen] == [1, 1, 1]
+
+    def test_counters_that_were_set_to_zero_go_on(self) -> None:
+        first, zeroed, later = self.counted(700, 1, 1, 0), self.counted(0, 1, 1, 0), self.counted(5, 1, 1, 0)
+        assert machine(first, zeroed).allocations[0, "miss"] == 700
+        assert machine(first, zeroed, later).allocations[0, "miss"] == 705
+
+    def test_what_is_unknown_stays_unknown(self) -> None:
+        found = machine(self.counted(7, 100, 60, 9), two_socket())
+        assert found.balancing == Balancing()
 
 
 class TestDevicesAndPaths:
