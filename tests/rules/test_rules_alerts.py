@@ -147,8 +147,9 @@ FIRES = [
             series("numa_gpu_workload_info", MACHINE, RANK, rank="GPU-1", role="main", evidence="nvml"): steps((60, 1)),
         },
         labels=PLACE | POD | {"code": "grant_broken", "level": "warning"},
-        summary="llm/chat-0 lost the CPUs that the kubelet granted it",
-        description="Container vllm on gpu-7 was granted 16 CPUs and its cgroup now allows 112. GPUs: GPU-1.",
+        summary="the cpuset of llm/chat-0 is not what the kubelet granted",
+        description="llm/chat-0/vllm on gpu-7 was granted 16 CPUs of its own, and its cgroup allows 112: others than "
+        "those, or such as another pod was granted alone. GPUs: GPU-1.",
     ),
     Fires(
         alert="NumaRemoteMemory",
@@ -508,6 +509,45 @@ def test_a_unit_that_drifts_is_named_without_a_namespace(promtool: str, tmp_path
         },
     )
     promtool_test(promtool, tmp_path, given, alerts={("NumaPlacementDrift", 200): [expected]})
+
+
+def test_a_container_that_has_no_name_and_took_another_pods_cpus(promtool: str, tmp_path: Path) -> None:
+    nameless = {"unit": "0123456789ab"}
+    given = {
+        finding("grant_broken", nameless): steps((60, 1)),
+        series("numa_workload_cpuset_cpus", MACHINE, nameless, locality="local"): steps((60, 56)),
+    }
+    expected = Alert(
+        labels=PLACE | nameless | {"code": "grant_broken", "level": "warning", "severity": "page"},
+        annotations={
+            "summary": "the cpuset of 0123456789ab is not what the kubelet granted",
+            "description": "0123456789ab on gpu-7 was granted no CPUs of its own, and its cgroup allows 56: others than "
+            "those, or such as another pod was granted alone. GPUs:.",
+            "runbook_url": "/docs/runbooks.md#numagrantbroken",
+        },
+    )
+    promtool_test(promtool, tmp_path, given, alerts={("NumaGrantBroken", 2): [expected]})
+
+
+@pytest.mark.parametrize(
+    "alert", ["NumaPlacementDrift", "NumaGrantBroken", "NumaLocalMemoryExhausted", "NumaSourceDown"]
+)
+def test_what_another_cluster_has_under_the_same_names_is_not_told(alert: str, promtool: str, tmp_path: Path) -> None:
+    """One Prometheus, or one ruler, over two clusters whose machines and pods are called the same."""
+    (case,) = (case for case in FIRES if case.alert == alert)
+    calm = {name: values for name, values in case.given.items() if not name.startswith("numa_findings")}
+    elsewhere = {
+        name.replace('cluster="eu"', 'cluster="us"').replace("GPU-1", "GPU-9"): values
+        for name, values in (case.given if alert == "NumaPlacementDrift" else calm).items()
+        if "source_up" not in name
+    }
+    fired = {"eu": case.expected} | ({"us": _renamed(case.expected)} if alert == "NumaPlacementDrift" else {})
+    promtool_test(promtool, tmp_path, {**case.given, **elsewhere}, alerts={(alert, case.minute): list(fired.values())})
+
+
+def _renamed(alert: Alert) -> Alert:
+    annotations = {name: text.replace("GPU-1", "GPU-9") for name, text in alert.annotations.items()}
+    return Alert(labels=dict(alert.labels) | {"cluster": "us"}, annotations=annotations)
 
 
 def test_old_kubelets_have_only_the_topology_managers_counter(promtool: str, tmp_path: Path) -> None:
