@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from dataclasses import replace
 
 from numa_exporter import __version__
@@ -21,7 +22,7 @@ PRIVACY = (
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = verbs.add_parser("snapshot", help="write an evidence bundle", allow_abbrev=False)
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write it")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write it; - is standard output")
     add_window(parser)
     flags.add_host(parser)
     flags.add_judging(parser)
@@ -30,11 +31,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     args.looks = max(2, args.looks)  # rates and counters need two frames
-    folder = os.path.dirname(os.path.realpath(args.output))
-    if not os.access(folder, os.W_OK):
-        raise UsageError(f"--output: {folder}: cannot be written")
-    if os.path.exists(args.output) and not os.path.isfile(args.output):
-        raise UsageError(f"--output: {args.output}: not a regular file, and would be replaced by one")
+    to_standard_output = args.output == "-"
+    _check_standard_output() if to_standard_output else _check_file(args.output)
     opened = flags.open_host(args)
     recorder = RecordingHost(opened.host)
     report = take(args, replace(opened, host=recorder, step=_both(recorder, opened)))
@@ -46,9 +44,31 @@ def run(args: argparse.Namespace) -> int:
         settings=flags.recorded_settings(report.settings),
     )
     data = pack(recording, document(report))
-    write(args.output, data)
-    print(f"{args.output}: {len(recording.frames)} frames, {len(data)} bytes. {PRIVACY}")
+    if to_standard_output:
+        sys.stdout.buffer.write(data)
+    else:
+        write(args.output, data)
+    told = sys.stderr if to_standard_output else sys.stdout
+    print(f"{args.output}: {len(recording.frames)} frames, {len(data)} bytes. {PRIVACY}", file=told)
     return EXIT_OK
+
+
+def _check_file(path: str) -> None:
+    folder = os.path.dirname(os.path.realpath(path))
+    try:
+        os.stat(folder)
+    except OSError as error:
+        raise UsageError(f"--output: {folder}: {error.strerror}") from error
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"--output: {folder}: cannot be written; -o - writes to standard output")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise UsageError(f"--output: {path}: not a regular file, and would be replaced by one")
+
+
+def _check_standard_output() -> None:
+    # A pod's root is read-only: this way out needs no file there (kubectl exec … -- snapshot -o - > FILE).
+    if sys.stdout.isatty():
+        raise UsageError("--output: -: standard output is a terminal; redirect it into a file")
 
 
 def _both(recorder: RecordingHost, opened: flags.Opened) -> "flags.Step":

@@ -60,7 +60,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("report --intent.file /no/such", "--intent.file: /no/such: No such file or directory"),
         ("topo --against /no/such", "--against: /no/such: No such file or directory"),
         ("snapshot", "required: -o/--output"),
-        ("snapshot -o /no/such/bundle", "--output: /no/such: cannot be written"),
+        ("snapshot -o /no/such/bundle", "--output: /no/such: No such file or directory"),
     ],
 )
 def test_one_line_names_what_is_wrong(arguments: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,11 +2,15 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from numa_exporter.bundle.archive import unpack
 from numa_exporter.cli.errors import UsageError
+from numa_exporter.cli.main import main
 from numa_exporter.cli.snapshot import write
 
 
@@ -58,3 +62,28 @@ def test_a_planted_link_under_the_parts_name_is_not_written_through(tmp_path: Pa
     with pytest.raises(UsageError, match="File exists"):
         write(str(tmp_path / "b.tar.gz"), b"new")
     assert victim.read_bytes() == b"precious"
+
+
+def test_a_dash_is_standard_output() -> None:
+    """The way out of a pod, whose root is read-only: what is said goes to standard error."""
+    command = [sys.executable, "-m", "numa_exporter.cli.main", "snapshot", "-o", "-", "--window", "1ms"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert len(unpack(done.stdout, "standard output").frames) == 3
+    assert done.stderr.decode().startswith(f"-: 3 frames, {len(done.stdout)} bytes. ")
+
+
+def test_a_terminal_gets_no_bundle(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["snapshot", "-o", "-"]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+    assert "standard output is a terminal; redirect it" in told.err
+
+
+def test_a_folder_that_may_not_be_written_to(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert main(["snapshot", "-o", str(tmp_path / "b.tar.gz")]) == 2
+    said = f"--output: {tmp_path}: cannot be written; -o - writes to standard output"
+    assert capsys.readouterr().err == f"numa-exporter snapshot: {said}\n"
