@@ -27,7 +27,7 @@ def find(scene: Scene) -> Iterator[Finding]:
         foreign = cache + sum(strangers.values())
         if foreign < scene.limits.gpu_node_bytes:
             continue
-        with_cpus = [node.id for node in scene.machine.nodes if node.kind == "cpu"]
+        ordinary = [node.id for node in scene.machine.nodes if node.kind == "cpu" and node.has_memory]
         yield Finding(
             code="gpu_node_polluted",
             level="warning",
@@ -38,7 +38,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             limit=scene.limits.gpu_node_bytes,
             window_seconds=scene.limits.gpu_node_seconds,
             evidence=tuple(_evidence(placed.id, cache, strangers)),
-            remedy=f"{DROP_CACHE}\n\n# what is not at home there\nnumactl --membind={idlist.render(with_cpus)} COMMAND",
+            remedy=f"{DROP_CACHE}\n\n# what is not at home there\nnumactl --membind={idlist.render(ordinary)} COMMAND",
             remedy_note=f"Drop the cache before the engine starts.\n{POLICY_NEEDS}.\nEffect unknown.",
         )
 

@@ -57,7 +57,10 @@ def _per_socket(machine: Machine, sides: dict[int, list[str]]) -> Iterator[str]:
         home = frozenset(node for uuid in uuids if (gpu := machine.gpu(uuid)) for node in gpu.affinity)
         cpus = idlist.render(words.cpus_of(machine, home))
         visible = ",".join(sorted(set(uuids)))
-        yield f"CUDA_VISIBLE_DEVICES={visible} numactl --physcpubind={cpus} --membind={idlist.render(home)} COMMAND"
+        # numactl refuses a node without memory.
+        mems = idlist.render(placed.id for placed in machine.nodes if placed.id in home and placed.has_memory)
+        bound = f"--physcpubind={cpus} --membind={mems}" if mems else f"--physcpubind={cpus}"
+        yield f"CUDA_VISIBLE_DEVICES={visible} numactl {bound} COMMAND"
 
 
 RULE = Rule(

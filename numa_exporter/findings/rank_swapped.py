@@ -52,10 +52,16 @@ def _pairs(astray: Sequence[Astray]) -> list[tuple[Astray, Astray]]:
 def _astray(scene: Scene, dimension: Dimension) -> Iterator[Astray]:
     for workload, rank in scene.ranks():
         verdict = scene.misaligned(rank, dimension)
-        used = cpu_seconds_on(rank) if dimension == "cpu_time" else bytes_on(rank, PRIVATE)
+        used = cpu_seconds_on(rank) if dimension == "cpu_time" else _off_its_gpus(rank)
         if verdict and verdict.since is not None and any(used.values()):
             own = words.on_sockets_of(scene.machine, rank.home)
             yield Astray(workload=workload, rank=rank, since=verdict.since, used=used, own=own)
+
+
+def _off_its_gpus(rank: Rank) -> Mapping[int, float]:
+    """Private bytes but those on its own GPUs: 180 GB of GPU memory are more than all that could be swapped."""
+    found = bytes_on(rank, PRIVATE)
+    return {node: count for node, count in found.items() if rank.mapped_locality.get(node) != "device"}
 
 
 def _swapped(scene: Scene, dimension: Dimension, one: Astray, other: Astray) -> bool:

@@ -10,7 +10,20 @@ from numa_exporter.findings.engines import ENGINES, engine_of
 from numa_exporter.model.machine import NodeMemory
 from numa_exporter.model.processes import Cgroup
 from numa_exporter.model.report import Finding
-from tests.builders import GIB, MIB, VLLM, Parts, container, cpus, sample, task, two_socket
+from tests.builders import (
+    GIB,
+    MIB,
+    VLLM,
+    Parts,
+    container,
+    cpus,
+    gpu,
+    node,
+    sample,
+    task,
+    topology,
+    two_socket,
+)
 from tests.findings.machines import AWRY
 from tests.findings.watch import last, of
 
@@ -158,4 +171,21 @@ def test_ranks_with_different_homes_get_no_container_limits() -> None:
     assert forms(found) == [
         "vllm serve ... --numa-bind --numa-bind-nodes 0 1",
         "numactl --physcpubind=0-15,32-47 --membind=0 COMMAND",
+    ]
+
+
+def test_nothing_is_bound_to_a_node_without_memory() -> None:
+    """P32: numactl refuses one. GPU-1's home is such a node of socket 1."""
+    nodes = (
+        node(0, "0-3", {0: 10, 1: 21, 2: 21}),
+        node(1, "4-7", {0: 21, 1: 10, 2: 12}, memory=0),
+        node(2, "8-11", {0: 21, 1: 12, 2: 10}),
+    )
+    parts = replace(two_socket(0), topology=topology(*nodes, packages={0: 0, 1: 1, 2: 1}))
+    parts = parts.with_gpus(gpu(0, 0), gpu(1, 1))
+    both = task(1, gpus={"GPU-0": 40 * GIB, "GPU-1": 40 * GIB})
+    (found,) = of(last(lambda at: sample(parts, both, at=at)), "process_spans_sockets")
+    assert (found.remedy or "").splitlines() == [
+        "CUDA_VISIBLE_DEVICES=GPU-0 numactl --physcpubind=0-3 --membind=0 COMMAND",
+        "CUDA_VISIBLE_DEVICES=GPU-1 numactl --physcpubind=4-7 COMMAND",
     ]
