@@ -47,6 +47,7 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
         ({"podMonitor.endpoint": {"honorLabels": False}}, "endpoint"),
         ({"podMonitor.interval": "1m1h"}, "interval"),
         ({"podMonitor.interval": "1s1s"}, "interval"),
+        ({"prometheusRule.runbooks": "/docs"}, "runbooks"),
         ({"extraVolumes": [{"name": "host", "emptyDir": {}}]}, "extraVolumes"),
         ({"extraVolumeMounts": [{"name": "more", "mountPath": "opt"}]}, "extraVolumeMounts"),
     ],

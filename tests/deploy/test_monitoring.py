@@ -234,6 +234,14 @@ def test_the_rules_are_the_reviewed_ones(helm: Helm, pain: bool) -> None:
     assert one(objects, "PrometheusRule")["spec"]["groups"] == plain
 
 
+@pytest.mark.parametrize("place", ["https://git.example.com/numa/blob/main", "https://git.example.com/numa/blob/main/"])
+def test_runbooks_are_links_where_the_chart_is_told_their_place(helm: Helm, place: str) -> None:
+    objects = helm.template({"prometheusRule.enabled": True, "prometheusRule.runbooks": place})
+    rules = [rule for group in one(objects, "PrometheusRule")["spec"]["groups"] for rule in group["rules"]]
+    links = {rule["annotations"]["runbook_url"] for rule in rules if "alert" in rule}
+    assert links and all(link.startswith("https://git.example.com/numa/blob/main/docs/runbooks.md#") for link in links)
+
+
 def test_dashboards_for_the_sidecar(helm: Helm) -> None:
     objects = helm.template({"dashboards.enabled": True, "dashboards.labels": {"grafana": "yes"}})
     boards = [made for made in objects if made["metadata"].get("labels", {}).get("grafana") == "yes"]
