@@ -7,7 +7,7 @@ another one served. Clean cache on the home node sent 96 % of new pages away, un
 from collections.abc import Iterator
 
 from numa_exporter.findings import words
-from numa_exporter.findings.forms import DROP_CACHE, POLICY_NEEDS
+from numa_exporter.findings.forms import DROP_CACHE, GIB, POLICY_NEEDS
 from numa_exporter.findings.rule import Rule
 from numa_exporter.findings.scene import Scene
 from numa_exporter.model.machine import NodeMemory
@@ -39,8 +39,9 @@ def find(scene: Scene) -> Iterator[Finding]:
             window_seconds=scene.window,
             evidence=_evidence(placed.id, memory, placed.node.numastat["foreign"]),
             remedy=_remedy(cache, placed.id),
-            remedy_note="Drop the cache and start the engine bound to the node, in this order: what was allocated "
-            f"elsewhere stays there until it restarts.\n{POLICY_NEEDS}.\nEffect unknown.",
+            remedy_note=f"{'Drop the cache' if cache >= GIB else 'Make room there'} and start the engine bound to the "
+            f"node, in this order: what was allocated elsewhere stays there until it restarts.\n{POLICY_NEEDS}.\n"
+            "Effect unknown.",
         )
 
 
@@ -51,7 +52,7 @@ def _at_home(scene: Scene, node: int) -> list[str]:
 
 
 def _remedy(cache: int, node: int) -> str:
-    if cache >= 1 << 30:
+    if cache >= GIB:
         return f"{DROP_CACHE}\nnumactl --membind={node} COMMAND"
     return f"# who fills node {node}\nnumastat -m\nnumastat -p PID\n\nnumactl --membind={node} COMMAND"
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from numa_exporter.findings.interleaved import explains
 from numa_exporter.findings.persistence import Moment, grown, remembered
+from numa_exporter.model import amounts
 from numa_exporter.model.ids import Dimension
 from numa_exporter.model.placement import Machine, Rank
 from numa_exporter.model.report import Streak, Verdict
@@ -108,7 +109,7 @@ def _memory_doubt(rank: Rank, dimension: Dimension, limits: Thresholds) -> str |
         return "no reading"
     considered = rank.considered.get(dimension, 0.0)
     if dimension == "memory" and considered < limits.memory_resident_bytes:
-        return f"under {limits.memory_resident_bytes / (1 << 30):g} GiB"
+        return f"under {amounts.size(limits.memory_resident_bytes)}"
     width = rank.half_width.get(dimension)
     unknown = considered > 0 and width is None
     too_wide = dimension == "memory" and width is not None and width > limits.memory_error

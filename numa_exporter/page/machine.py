@@ -11,6 +11,9 @@ from numa_exporter.page.rows import TRIANGLE
 from numa_exporter.page.words import GIB, NBSP, decimal, id_list, percent, plural
 
 MEMORY_BAR = 10  # px
+MIB = 1 << 20
+SMALL_NODE = 10 * GIB
+"""Below this whole GiB say nothing."""
 SOCKETS_UNKNOWN = {
     "no_cpus": "no node has CPUs",
     "package_missing": "a CPU has no package id",
@@ -115,7 +118,8 @@ def _memory(node: Node, narrow: bool) -> Markup:
         return tag("p", "memory unknown", class_="quiet")
     if size <= 0:
         return tag("p", "no memory", class_="quiet")
-    whole = f"{size / GIB:,.0f} GiB"
+    unit, scale = ("GiB", GIB) if size >= SMALL_NODE else ("MiB", MIB)
+    whole = f"{size / scale:,.0f} {unit}"
     if free is None:
         return tag("p", whole, class_="quiet")
     cache = node.reclaimable_bytes or 0.0
@@ -133,9 +137,9 @@ def _memory(node: Node, narrow: bool) -> Markup:
         class_="memory-bar",
         aria_hidden="true",
     )
-    parts = "" if narrow else f"{used / GIB:,.0f} used, "
-    parts += f"{cache / GIB:,.0f} cache, " if node.reclaimable_bytes is not None and not narrow else ""
-    return join(bar, tag("p", f"{whole}{', ' if narrow else ': '}{parts}{free / GIB:,.0f} free", class_="quiet"))
+    parts = "" if narrow else f"{used / scale:,.0f} used, "
+    parts += f"{cache / scale:,.0f} cache, " if node.reclaimable_bytes is not None and not narrow else ""
+    return join(bar, tag("p", f"{whole}{', ' if narrow else ': '}{parts}{free / scale:,.0f} free", class_="quiet"))
 
 
 def _marked(ledger: Ledger, node: Node) -> Markup:

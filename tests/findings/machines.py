@@ -71,12 +71,12 @@ def pair(one: int, other: int) -> Script:
     return script  # type: ignore[return-value]
 
 
-def full_node(events_per_second: float) -> Script:
-    """Node 0 is full of page cache, and so many allocations a second are sent away from it."""
+def full_node(events_per_second: float, cache: int = 400 * GIB) -> Script:
+    """Node 0 is full, of page cache to that extent, and so many allocations a second are sent away from it."""
 
     def script(at: float) -> object:
         parts = two_socket()
-        memory = NodeMemory(total_bytes=512 * GIB, free_bytes=300 * MIB, reclaimable_bytes=400 * GIB)
+        memory = NodeMemory(total_bytes=512 * GIB, free_bytes=300 * MIB, reclaimable_bytes=cache)
         first, second = parts.topology.nodes
         first = replace(first, memory=memory, numastat={"foreign": int(1_000_000 + events_per_second * at)})
         parts = parts.change_topology(nodes=(first, replace(second, numastat={"foreign": 7})))

@@ -24,7 +24,7 @@ from tests.builders import (
     topology,
     two_socket,
 )
-from tests.findings.machines import AWRY
+from tests.findings.machines import AWRY, full_node
 from tests.findings.watch import last, of
 
 
@@ -146,6 +146,15 @@ def test_a_full_page_cache_is_dropped_before_the_start() -> None:
     full = NodeMemory(total_bytes=512 * GIB, free_bytes=300 * MIB, reclaimable_bytes=400 * GIB)
     found = told(parts=parts.change_topology(nodes=(replace(first, memory=full), second)))
     assert forms(found)[0].startswith("sync; echo 1 > /proc/sys/vm/drop_caches  # before the start: 400 GiB")
+
+
+def test_nobody_is_told_to_drop_a_cache_that_is_not_there() -> None:
+    (full,) = of(last(full_node(200.0)), "local_memory_exhausted")
+    assert forms(full)[0].startswith("sync; echo 1 > /proc/sys/vm/drop_caches")
+    assert (full.remedy_note or "").startswith("Drop the cache and start")
+    (taken,) = of(last(full_node(200.0, cache=300 * MIB)), "local_memory_exhausted")
+    assert "drop_caches" not in (taken.remedy or "")
+    assert (taken.remedy_note or "").startswith("Make room there and start")
 
 
 @pytest.mark.parametrize(

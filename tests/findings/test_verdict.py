@@ -76,7 +76,7 @@ def test_the_floor_is_absolute() -> None:
 
 
 def test_small_ranks_are_not_judged() -> None:
-    assert verdict(last(script(holding(0.9, total=900 * MIB))), "memory").not_judged == "under 1 GiB"
+    assert verdict(last(script(holding(0.9, total=900 * MIB))), "memory").not_judged == "under 1.0 GiB"
 
 
 @pytest.mark.parametrize(

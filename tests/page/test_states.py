@@ -199,6 +199,8 @@ def test_memory_of_a_node_as_far_as_it_is_known() -> None:
     assert words() == "100 GiB: 50 used, 20 cache, 30 free"
     assert words(memory_reclaimable_bytes=None) == "100 GiB: 70 used, 30 free"
     assert words(memory_free_bytes=None) == "100 GiB"
+    small = {"memory_bytes": 504 << 20, "memory_free_bytes": 440 << 20, "memory_reclaimable_bytes": 24 << 20}
+    assert words(**small) == "504 MiB: 40 used, 24 cache, 440 free"
     assert words(memory_bytes=None) == "memory unknown"
     assert words(memory_bytes=0) == "no memory"
 
