@@ -120,7 +120,7 @@ FIRES = [
         given=drifted(),
         labels={"cluster": "eu", "namespace": "llm", "workload": "chat", "container": "vllm", "dimension": "memory"},
         summary="llm/chat became remote (memory)",
-        description="It was aligned and now is not: 100% more of its ranks are bad than usual. Worst ranks: "
+        description="It was aligned and now is not: 100% of its ranks are bad beyond the usual share. Worst ranks: "
         "chat-0 GPU GPU-1 on gpu-7, 59% remote;",
     ),
     Fires(
@@ -219,6 +219,7 @@ FIRES = [
         given={
             finding("local_memory_exhausted", numa_node="1"): steps((60, 1)),
             series("numa_rank_home_info", MACHINE, RANK, numa_node="1", socket="1"): steps((60, 1)),
+            series("numa_rank_home_info", MACHINE, POD, numa_node="1", socket="1"): steps((60, 1)),  # helpers
             **memory_of("0", free=0.5),
             **memory_of("1", free=0.01),
         },
@@ -503,7 +504,7 @@ def test_a_unit_that_drifts_is_named_without_a_namespace(promtool: str, tmp_path
         labels={"cluster": "eu", "workload": "vllm.service", "dimension": "memory", "severity": "page"},
         annotations={
             "summary": "vllm.service became remote (memory)",
-            "description": "It was aligned and now is not: 100% more of its ranks are bad than usual. Worst ranks: "
+            "description": "It was aligned and now is not: 100% of its ranks are bad beyond the usual share. Worst ranks: "
             "vllm.service GPU GPU-1 on gpu-7, 59% remote;",
             "runbook_url": "/docs/runbooks.md#numaplacementdrift",
         },
