@@ -504,8 +504,8 @@ def test_a_unit_that_drifts_is_named_without_a_namespace(promtool: str, tmp_path
         labels={"cluster": "eu", "workload": "vllm.service", "dimension": "memory", "severity": "page"},
         annotations={
             "summary": "vllm.service became remote (memory)",
-            "description": "It was aligned and now is not: 100% of its ranks are bad beyond the usual share. Worst ranks: "
-            "vllm.service GPU GPU-1 on gpu-7, 59% remote;",
+            "description": "It was aligned and now is not: 100% of its ranks are bad beyond the usual share. Worst "
+            "ranks: vllm.service GPU GPU-1 on gpu-7, 59% remote;",
             "runbook_url": "/docs/runbooks.md#numaplacementdrift",
         },
     )
@@ -522,8 +522,8 @@ def test_a_container_that_has_no_name_and_took_another_pods_cpus(promtool: str, 
         labels=PLACE | nameless | {"code": "grant_broken", "level": "warning", "severity": "page"},
         annotations={
             "summary": "the cpuset of 0123456789ab is not what the kubelet granted",
-            "description": "0123456789ab on gpu-7 was granted no CPUs of its own, and its cgroup allows 56: others than "
-            "those, or such as another pod was granted alone. GPUs:.",
+            "description": "0123456789ab on gpu-7 was granted no CPUs of its own, and its cgroup allows 56: others "
+            "than those, or such as another pod was granted alone. GPUs:.",
             "runbook_url": "/docs/runbooks.md#numagrantbroken",
         },
     )
