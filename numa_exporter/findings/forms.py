@@ -39,10 +39,12 @@ class Target:
         return idlist.render(self.mems)
 
     def within(self, workload: Workload) -> "Target":
-        """What of it the container may use: more than that, numactl refuses."""
-        cgroup = workload.cgroup
+        """What of it the container may use: more than that, numactl refuses. Where its grant is broken, what it may use
+        now and will when it has the grant again."""
+        cgroup, own = workload.cgroup, workload.grant.cpus if workload.grant else frozenset()
+        cpus = self.cpus & own if own else self.cpus
         return Target(
-            cpus=self.cpus if not cgroup or cgroup.cpus is None else self.cpus & cgroup.cpus,
+            cpus=cpus if not cgroup or cgroup.cpus is None else cpus & cgroup.cpus,
             mems=self.mems if not cgroup or cgroup.mems is None else self.mems & cgroup.mems,
         )
 

@@ -57,6 +57,17 @@ def test_everything_where_nothing_is_set() -> None:
 
 
 @pytest.mark.parametrize(
+    ("allowed", "bound"), [("0-7", "0-7"), ("0-5", "0-5"), ("4-63", "4-7"), ("8-63", None), ("16-63", None)]
+)
+def test_a_binding_holds_before_and_after_a_broken_grant_is_mended(allowed: str, bound: str | None) -> None:
+    """Granted 0-7: CPUs beside those are taken away with the next admission, and numactl would refuse them then."""
+    found = remote(GRANTED, allowed, qos="")
+    command = f"numactl --physcpubind={bound} --membind=0 COMMAND"
+    assert (command in (found.remedy or "")) == (bound is not None)
+    assert bound or ("numactl" not in (found.remedy or "") and "taskset" not in (found.remedy_note or ""))
+
+
+@pytest.mark.parametrize(
     ("changed", "asked", "states"),
     [
         ({"topology": "best-effort", "memory": "Static"}, {"topologyManagerPolicy"}, ()),
