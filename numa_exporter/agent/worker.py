@@ -34,6 +34,8 @@ class Worker:
     def _run(self) -> None:
         while True:
             future, call = self._queue.get()
+            if not future.set_running_or_notify_cancel():
+                continue  # nobody waits any more; from here on nobody can take the future away below us
             try:
                 result = call()
             except BaseException as error:

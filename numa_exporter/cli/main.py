@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -41,8 +42,23 @@ def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; its exit status. A usage error is one line on standard error and status 2."""
+    _settle_output()
     words = sys.argv[1:] if arguments is None else arguments
-    args = parser(words[:1] if words and words[0] in VERBS else VERBS).parse_args(words)
+    try:
+        return _run(parser(words[:1] if words and words[0] in VERBS else VERBS).parse_args(words))
+    except KeyboardInterrupt:  # also while the verb is imported: that is most of the first second
+        return 130
+
+
+def _settle_output() -> None:
+    """Where standard output is closed nobody reads us; what its encoding lacks is a question mark, not an error."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it stays open as long as we run
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _run(args: argparse.Namespace) -> int:
     try:
         status: int = args.run(args)
         sys.stdout.flush()
@@ -59,8 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.errno != errno.EPIPE:
             print(f"numa-exporter {args.verb}: standard output: {error.strerror}", file=sys.stderr)
         return EXIT_UNKNOWN
-    except KeyboardInterrupt:
-        return 130
 
 
 if __name__ == "__main__":

@@ -147,8 +147,7 @@ async def _serve(loop: Loop, host: str | None, port: int, config: WebConfig, nvm
     running = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         running.add_signal_handler(number, stop.set)
-    if nvml is not None:
-        running.add_signal_handler(signal.SIGUSR1, _release, nvml)
+    running.add_signal_handler(signal.SIGUSR1, _release, nvml)
     try:
         runner, bound = await web.start(loop, host, port, config)
     except UnicodeError as error:  # idna: an empty or endless label
@@ -195,6 +194,9 @@ async def _announce(loop: Loop, url: str) -> None:
     print(one_line(loop.published.report), flush=True)
 
 
-def _release(nvml: Nvml) -> None:
+def _release(nvml: Nvml | None) -> None:
+    if nvml is None:  # a replay or a simulated host: nothing to give up, and no reason to die of the signal
+        log.info("no GPU handles are held")
+        return
     nvml.release()
     log.info("GPU handles released")

@@ -176,6 +176,8 @@ def test_a_bundle_is_served_as_a_replay(tmp_path: Path) -> None:
         assert seen == "2 NUMA nodes, 2 sockets, 4 CPUs, 1 GPU, 0 workloads on them, 0 warnings.\n"
         agent.after(3)
         assert agent.value("numa_exporter_host_info", mode="replay") == 1
+        agent.process.send_signal(signal.SIGUSR1)  # there is no GPU to give up, and no reason to die of it
+        agent.wait_until(lambda: "no GPU handles are held" in agent.log(), "the answer to SIGUSR1")
         assert agent.value("numa_gpu_affinity_info", numa_node="1", source="sysfs") == 1
         assert b"Replay: read from a bundle of captured" in agent.get("/").body
         assert agent.stop() == 0

@@ -17,6 +17,19 @@ def test_results_and_errors_arrive_in_the_future() -> None:
     assert worker.submit(lambda: "still alive").result(timeout=5) == "still alive"
 
 
+def test_who_waits_may_go_away() -> None:
+    worker = Worker("test")
+    began, release = threading.Event(), threading.Event()
+    running = worker.submit(lambda: (began.set(), release.wait(5)))
+    never = worker.submit(lambda: pytest.fail("called for nobody"))
+    assert began.wait(5)
+    running.cancel()
+    never.cancel()
+    release.set()
+    assert worker.submit(lambda: "still alive").result(timeout=5) == "still alive"
+    assert never.cancelled()
+
+
 def test_busy_until_the_call_returns() -> None:
     worker = Worker("test")
     release = threading.Event()
