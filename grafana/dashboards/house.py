@@ -35,7 +35,8 @@ def target(expr: str, legend: str = "", *, ref: str = "A", instant: bool = False
 
 
 def variable(name: str, label: str, metric: str, said: str, *, all_too: bool = True) -> build.QueryVariable:
-    """The values of label ``name`` in a metric, narrowed by the variables before it. "All" is any value or none."""
+    """The values of label ``name`` in a metric, narrowed by the variables before it. "All" is any value or none;
+    without it, one value, or none where nothing has the label."""
     made = (
         build.QueryVariable(name)
         .label(label)

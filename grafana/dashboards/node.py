@@ -34,6 +34,7 @@ def node() -> build.Dashboard:
             "Machine",
             'numa_exporter_host_info{cluster=~"$cluster"}',
             "The target label `node`: the machine, not a NUMA node.",
+            all_too=False,  # node 0 of two machines is not one node
         )
     ).annotation(annotation(IN))
     pieces = (

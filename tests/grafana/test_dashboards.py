@@ -86,6 +86,13 @@ def test_they_lead_to_each_other() -> None:
             assert (f"/d/{uid}?" in text) == (other != name)
 
 
+def test_the_node_dashboard_is_about_one_machine() -> None:
+    """Its graphs are by NUMA node: those of two machines would be added up."""
+    (chosen,) = (one for one in dashboard("node")["templating"]["list"] if one["name"] == "node")
+    assert not chosen["multi"]
+    assert not chosen["includeAll"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_colours_work_on_dark_and_light(name: str) -> None:
     """Named colours have a form for each theme; a number has one for neither."""
