@@ -23,6 +23,9 @@ RESTS_ON = {
     "threads": "where CPU time is spent",
     "memory": "where pages are",
     "kubelet": "which pod was granted what",
+    "names": "what pods, containers and jobs are called",
+    "devices": "network cards, disks and their interrupts",
+    "traffic": "memory bandwidth",
 }
 
 

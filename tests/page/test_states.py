@@ -3,6 +3,7 @@
 import pytest
 
 from numa_exporter.page import render
+from numa_exporter.sources.table import SOURCES
 from tests.page.parsed import Element, parse
 from tests.page.reports import GIB, finding, gpu, machine, node, rank, report, stored, swapped_memory, workload
 
@@ -118,6 +119,12 @@ def test_blind_spots_name_what_rests_on_them() -> None:
         "Blind spots: nvml, who holds which GPU (stuck, last read 412 s ago); memory, where pages are "
         "(denied: 2 of 2 processes (numa_maps), last read 21 s ago). What rests on them below is old or missing."
     )
+
+
+@pytest.mark.parametrize("source", [source.name for source in SOURCES])
+def test_of_every_source_it_is_known_what_rests_on_it(source: str) -> None:
+    (blind,) = page(report(sources={source: DOWN})).with_class("blind")
+    assert "side reading" not in blind.text
 
 
 def test_an_absent_source_is_only_listed() -> None:
