@@ -39,12 +39,18 @@ def size(text: str) -> float:
     return value
 
 
+_A_MILLISECOND, _A_YEAR = 0.001, 366 * 86400.0
+"""Less could not be kept, and more cannot be waited for: sleep() has its own end."""
+
+
 def seconds(text: str) -> float:
-    """A positive duration: 15, 15s, 500ms, 2m, 1h."""
+    """A duration: 15, 15s, 500ms, 2m, 1h."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", text.strip())
     value = float(match[1]) * {"ms": 0.001, "": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
-    if not 0 < value < math.inf:
+    if value <= 0:
         raise argparse.ArgumentTypeError(f"expected a positive duration such as 15s or 2m, found {text!r}")
+    if not _A_MILLISECOND <= value <= _A_YEAR:
+        raise argparse.ArgumentTypeError(f"expected a duration from 1ms to a year, found {text!r}")
     return value
 
 
