@@ -184,12 +184,14 @@ def _cell(report: Report, rank: Rank, dimension: Dimension) -> str:
 
 def _findings(report: Report, style: Style) -> Iterator[str]:
     ordered = sorted(report.findings, key=lambda finding: (bool(finding.suppressed), finding.level != "warning"))
-    said: dict[tuple[WorkloadKey | None, str], str] = {}
+    said: dict[str, Finding] = {}
+    noted: set[tuple[WorkloadKey | None, str]] = set()
     for number, finding in enumerate(ordered):
         if number:
             yield ""
         yield from _finding(finding, style)
         yield from _to_do(finding, said, style)
+        yield from _notes(finding, noted)
 
 
 def _finding(finding: Finding, style: Style) -> Iterator[str]:
@@ -203,25 +205,46 @@ def _finding(finding: Finding, style: Style) -> Iterator[str]:
         yield f"    {style.faint}{evidence.path}: {evidence.line[:WIDTH]}{style.end}"
 
 
-def _to_do(finding: Finding, said: dict[tuple[WorkloadKey | None, str], str], style: Style) -> Iterator[str]:
-    """Each form and each note of a workload once; what it shares with a finding above is told by that one's code."""
-    workload = finding.subject.workload
-    forms = finding.remedy.split("\n\n") if finding.remedy else []
-    above = dict.fromkeys(said[workload, form] for form in forms if (workload, form) in said)
-    new = [form for form in forms if (workload, form) not in said]
-    if above:
-        yield f"    {style.strong}do:{style.end} as for {', '.join(above)} above"
+def _to_do(finding: Finding, said: dict[str, Finding], style: Style) -> Iterator[str]:
+    """Each form once: of what a finding above has said, that one is named."""
+    new = [form for form in _forms(finding) if form not in said]
+    for above in _above(finding, said):
+        yield f"    {style.strong}do:{style.end} as for {above}"
     if new:
         yield f"    {style.strong}do:{style.end}"
     for number, form in enumerate(new):
         yield from ([""] if number else [])
         yield from textwrap.indent(form, "      ").split("\n")
+        said[form] = finding
+
+
+def _above(finding: Finding, said: dict[str, Finding]) -> Iterator[str]:
+    """A finding above, its workload if it is another, and which of its forms if not all: its numactl may bind to a home
+    that is not this one's."""
+    forms = _forms(finding)
+    for other in dict.fromkeys(said[form] for form in forms if form in said):
+        workload = other.subject.workload
+        named = other.code if workload in (None, finding.subject.workload) else f"{other.code} of {workload}"
+        shared = [form for form in _forms(other) if form in forms]
+        which = "" if shared == _forms(other) else f": {', '.join(map(_title, shared))}"
+        yield f"{named} above{which}"
+
+
+def _forms(finding: Finding) -> list[str]:
+    return finding.remedy.split("\n\n") if finding.remedy else []
+
+
+def _title(form: str) -> str:
+    """kubelet, pod spec, in the container's command: what stands in a form's first line before a colon or comma."""
+    return re.split(r"[,:;\n]", form.removeprefix("# "), maxsplit=1)[0]
+
+
+def _notes(finding: Finding, noted: set[tuple[WorkloadKey | None, str]]) -> Iterator[str]:
+    """Each once a workload."""
     for note in finding.remedy_note.split("\n") if finding.remedy_note else ():
-        if (workload, note) not in said:
+        if (finding.subject.workload, note) not in noted:
             yield from _wrapped(note)
-        said.setdefault((workload, note), finding.code)
-    for form in new:
-        said[workload, form] = finding.code
+            noted.add((finding.subject.workload, note))
 
 
 def _wrapped(text: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from numa_exporter.cli.report import _only, status
 from numa_exporter.cli.report_text import Style, columns, harmless, render
 from numa_exporter.cli.summary import one_line, whole
 from numa_exporter.model.health import Failure, SourceHealth
+from numa_exporter.model.ids import WorkloadKey
 from numa_exporter.model.report import Report, Suppression
 from tests.agent.tree import NODE1_MEMINFO, files, plant
 from tests.builders import GIB, container, sample, single_node, task, two_socket
@@ -94,6 +95,27 @@ class TestText:
         text = render(replace(made, findings=(found, replace(found, code="host_buffers_remote"))), Style())
         assert text.count("      [Service]\n      AllowedCPUs=0-15,32-47\n      AllowedMemoryNodes=0\n") == 1
         assert "    do: as for memory_remote above" in text.splitlines()
+
+    def test_what_two_workloads_share_is_said_once_and_where(self) -> None:
+        made = watched(FAR)
+        (found,) = [finding for finding in made.findings if finding.code == "memory_remote"]
+        other = replace(found, subject=replace(found.subject, workload=WorkloadKey(unit="sglang.service")))
+        text = render(replace(made, findings=(found, other)), Style())
+        assert text.count("      [Service]\n      AllowedCPUs=0-15,32-47\n      AllowedMemoryNodes=0\n") == 1
+        assert "    do: as for memory_remote of vllm.service above" in text.splitlines()
+
+    def test_what_two_workloads_share_in_part_is_named(self) -> None:
+        """The bind of one is not the other's, whose home may be elsewhere."""
+        made = watched(FAR)
+        (found,) = [finding for finding in made.findings if finding.code == "memory_remote"]
+        one = replace(
+            found, remedy="# kubelet, drained: merge\nkind: KubeletConfiguration\n\nnumactl --membind=0 COMMAND"
+        )
+        subject = replace(found.subject, workload=WorkloadKey(unit="sglang.service"))
+        other = replace(one, subject=subject, remedy=one.remedy.replace("membind=0", "membind=1"))
+        lines = render(replace(made, findings=(one, other)), Style()).splitlines()
+        at = lines.index("    do: as for memory_remote of vllm.service above: kubelet")
+        assert lines[at + 1 : at + 3] == ["    do:", "      numactl --membind=1 COMMAND"]
 
     def test_what_is_not_judged_says_why(self) -> None:
         made = report(*(sample(two_socket(), task(1, gpus="GPU-0", cpu={0: 1.0}), at=5.0 * look) for look in range(3)))
