@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from numa_exporter.metrics.kubelet import granted
 from numa_exporter.metrics.row import LabelValue, Row, Sample, View, W, workload_labels
 from numa_exporter.model.ids import RankKey, WorkloadKey
 from numa_exporter.model.placement import Holding, Machine, PlacedGpu
@@ -88,9 +89,7 @@ def _workload_info(view: View) -> Iterator[Sample]:
 
 def _granted(view: View, held: Collection[tuple[WorkloadKey, str]]) -> Iterator[_Held]:
     """GPUs that the kubelet granted to a container whose processes are not seen on them."""
-    placed = {workload.grant: workload.key for workload in view.report.placement.workloads if workload.grant}
-    for grant in view.report.placement.promises.grants if view.report.placement.promises else ():
-        key = placed.get(grant, grant.key)
+    for key, grant in granted(view):
         for (uuid, mig_uuid), gpu in {(gpu.uuid, gpu.mig_uuid): gpu for gpu in grant.gpus}.items():
             if (key, uuid) not in held:
                 holding = Holding(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from numa_exporter.metrics.row import Row, Sample, View, W, workload_labels
+from numa_exporter.model.ids import WorkloadKey
 from numa_exporter.model.kubelet import Grant, Promises
 
 
@@ -41,8 +42,7 @@ def _granted_cpus(view: View) -> Iterator[Sample]:
     """Of containers that hold a GPU, or were granted one."""
     placement = view.report.placement
     node_of_cpu = placement.machine.node_of_cpu if placement.machine else {}
-    held = [(workload.key, workload.grant) for workload in placement.workloads if workload.grant is not None]
-    for key, grant in [*held, *((grant.key, grant) for grant in unheld(view))]:
+    for key, grant in granted(view):
         counts: dict[int, int] = {}
         for cpu in grant.cpus & node_of_cpu.keys():
             counts[node_of_cpu[cpu]] = counts.get(node_of_cpu[cpu], 0) + 1
@@ -50,12 +50,22 @@ def _granted_cpus(view: View) -> Iterator[Sample]:
             yield (*workload_labels(key), node), count
 
 
-def unheld(view: View) -> Iterator[Grant]:
-    """Grants of GPUs to containers of which no process is seen on any GPU."""
-    placement = view.report.placement
-    seen = {workload.grant for workload in placement.workloads}
+def granted(view: View) -> Iterator[tuple[WorkloadKey, Grant]]:
+    """Grants of the workloads that hold a GPU, then those of GPUs to containers of which no process is seen on any.
+
+    Two pods can have one name (one that was deleted by force, and its successor): of two that would be one series the
+    later goes by its UID.
+    """
+    held = [(work.key, work.grant) for work in view.report.placement.workloads if work.grant is not None]
+    yield from held
+    seen, taken = {grant for _, grant in held}, {key for key, _ in held}
     for promised in _promises(view):
-        yield from (grant for grant in promised.grants if grant.gpus and grant not in seen)
+        for grant in promised.grants:
+            if grant.gpus and grant not in seen:
+                own = WorkloadKey(container=grant.container, unit=f"pod/{grant.pod_uid}")
+                key = own if grant.key in taken and grant.pod_uid else grant.key
+                taken.add(key)
+                yield key, grant
 
 
 ROWS = (

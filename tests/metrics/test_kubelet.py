@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -9,11 +10,12 @@ from numa_exporter.metrics import TABLE
 from numa_exporter.metrics.exposition import families, text
 from numa_exporter.metrics.row import View
 from numa_exporter.model.document import document
+from numa_exporter.model.names import PodName
 from numa_exporter.model.report import Memory, Report
 from numa_exporter.model.sample import Sample
 from numa_exporter.model.thresholds import Settings
 from tests.builders import GIB, placed, two_socket
-from tests.kubernetes.machines import Node, answer, pod_cgroup, pod_task
+from tests.kubernetes.machines import Node, answer, names_of, pod_cgroup, pod_task, uid
 
 Series = Mapping[tuple[tuple[str, str], ...], float]
 BUSY = (
@@ -106,6 +108,27 @@ def test_a_gpu_that_many_share_is_shown_once_for_each() -> None:
     node = Node(two_socket()).with_kubelet(pods=(answer("a", "GPU-0::0", "GPU-0::1"), answer("b", "GPU-0::2")))
     found = series(report(node.sample()), "numa_gpu_workload_info")
     assert sorted(dict(key)["pod"] for key in found) == ["a", "b"]
+
+
+def test_two_pods_of_one_name_are_two_containers() -> None:
+    """A pod of a StatefulSet that was deleted by force, and its successor: the kubelet keeps both promises a while."""
+    both = PodName(namespace="prod", pod="llm-0")
+    node = replace(
+        Node(two_socket())
+        .granting("llm-0", gpus=("GPU-0::0",), cpus="0-3")
+        .granting("before", gpus=("GPU-0::1",), cpus="4-5"),
+        names=replace(names_of("llm-0"), pods={uid("llm-0"): both, uid("before"): both}),
+    )
+    before, named = f"pod/{uid('before')}", {"namespace": "prod", "pod": "llm-0", "container": "vllm"}
+    rank = pod_task(1, "llm-0", gpus="GPU-0")
+    for found in (report(node.sample()), report(node.sample(rank, cgroups=[pod_cgroup("llm-0", "0-3")]))):
+        cpus = series(found, "numa_workload_granted_cpus")
+        assert sorted(cpus.values()) == [2, 4]
+        assert len(series(found, "numa_gpu_workload_info")) == 2
+    assert cpus == {
+        labels(numa_node="0", **named): 4,
+        labels(numa_node="0", container="vllm", unit=before): 2,
+    }
 
 
 def test_without_a_kubelet_there_are_no_series() -> None:
