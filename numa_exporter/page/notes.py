@@ -8,7 +8,12 @@ from numa_exporter.page.markup import NOTHING, Markup, hidden_text, join, tag
 from numa_exporter.page.rows import TRIANGLE
 from numa_exporter.page.words import NBSP, clock
 
-CAUSES = ("grant_broken", "cpuset_off_home", "policy_off_home", "rank_swapped")
+CAUSES = {
+    "grant_broken": "its cpuset is not what the kubelet granted",
+    "cpuset_off_home": "its cpuset has no CPU of its home",
+    "policy_off_home": "its memory policy names another node",
+    "rank_swapped": "two ranks run in each other's place",
+}
 """Told before what they lead to: the reader asks why."""
 ORDER = " The best first; kubelet and pod spec belong together."
 

@@ -7,7 +7,7 @@ from numa_exporter.page.document import Document, Source
 from numa_exporter.page.lanes import DIMENSIONS, Lane
 from numa_exporter.page.ledger import Entry, Ledger, Row
 from numa_exporter.page.markup import NOTHING, Markup, join, tag
-from numa_exporter.page.notes import fix_anchor
+from numa_exporter.page.notes import CAUSES, fix_anchor
 from numa_exporter.page.rows import TRIANGLE
 from numa_exporter.page.spoken import home_words
 from numa_exporter.page.words import on_nodes, percent, plural
@@ -101,7 +101,15 @@ def _line(ledger: Ledger, entry: Entry) -> Markup:
     else:
         said = join(join((_apart(row) for row in entry.against), separator="; "), ".")
     name = tag("a", entry.name, id=anchor("v", entry.anchor), href=f"#{entry.anchor}")
-    return tag("li", name, ": ", said, _what_to_type(entry.anchor) if entry.has_remedy else None)
+    why = _why(entry) if entry.against else None
+    return tag("li", name, ": ", said, why, _what_to_type(entry.anchor) if entry.has_remedy else None)
+
+
+def _why(entry: Entry) -> str | None:
+    """The cause, where one is known: without it the reader mends what it led to."""
+    codes = {finding.code for finding in entry.warnings}
+    causes = [words for code, words in CAUSES.items() if code in codes]
+    return f" Why: {' and '.join(causes)}." if causes else None
 
 
 def _what_to_type(scope: str) -> Markup:

@@ -81,10 +81,20 @@ def test_one_or_two_bad_ranks_are_told_apart() -> None:
     assert lines(stored("two-socket")) == [
         "embed-dp2.service: GPU 3 (home node 0) has 94 % of its CPU time, 97 % of its memory (11.1 GiB), "
         "100 % of its host buffers (2.0 GiB) on node 1; GPU 7 (home node 1) has 96 % of its CPU time, "
-        "95 % of its memory (10.8 GiB), 100 % of its host buffers (2.0 GiB) on node 0. What to type",
+        "95 % of its memory (10.8 GiB), 100 % of its host buffers (2.0 GiB) on node 0. "
+        "Why: two ranks run in each other's place. What to type",
         "serving/qwen-32b-tp2-0: GPU 6 (home node 1) has 50 % of its memory (18.7 GiB), "
         "80 % of its host buffers (5.1 GiB) on node 0. What to type",
     ]
+
+
+def test_the_cause_is_told_with_what_it_led_to() -> None:
+    why = [finding(code, "a") for code in ("cpuset_off_home", "memory_remote", "grant_broken")]
+    (line,) = lines(report(workload("a", swapped_memory()), findings=why))
+    assert "on node 1. Why: its cpuset is not what the kubelet granted and its cpuset has no CPU of its home." in line
+    intended = finding("grant_broken", "a", suppressed={"reason": "a test", "until": None})
+    (line, _) = lines(report(workload("a", swapped_memory()), findings=[intended, finding("memory_remote", "a")]))
+    assert "Why" not in line
 
 
 def test_three_bad_ranks_are_told_together() -> None:
