@@ -45,9 +45,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _settle_output()
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        return _run(parser(words[:1] if words and words[0] in VERBS else VERBS).parse_args(words))
+        return _run(_parsed(words))
     except KeyboardInterrupt:  # also while the verb is imported: that is most of the first second
         return 130
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    top = parser(words[:1] if words and words[0] in VERBS else VERBS)
+    args, unknown = top.parse_known_args(words)
+    if unknown:
+        top.prog += f" {args.verb}"  # whose --help has the flags; argparse would name the whole command's
+        top.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
 
 
 def _settle_output() -> None:

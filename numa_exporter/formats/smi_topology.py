@@ -64,7 +64,8 @@ def parse(data: bytes, path: str) -> SmiTopology:
     lines = _COLOUR.sub("", data.decode("utf-8", "backslashreplace")).splitlines()
     gpus = list(_nvidia(lines, path)) or list(_rocm(lines))
     if not gpus:
-        raise ParseError(path, 0, data, "a table of nvidia-smi topo -m or rocm-smi --showtoponuma")
+        first = data.strip().partition(b"\n")[0]
+        raise ParseError(path, 1, first, "a table of nvidia-smi topo -m or rocm-smi --showtoponuma")
     nics = {match[1]: match[2] for match in map(_NIC.fullmatch, lines) if match}
     return SmiTopology(gpus=tuple(gpus), nics=nics)
 

@@ -32,7 +32,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     [
         ("", "required: VERB"),
         ("sreve", "invalid choice: 'sreve'"),
-        ("serve --nope", "unrecognized arguments: --nope"),
+        ("serve --nope", "serve: unrecognized arguments: --nope; see numa-exporter serve --help"),
         ("serve --inter 5s", "unrecognized arguments: --inter"),
         ("serve --interval 0s", "--interval: expected a positive duration"),
         (f"serve --interval {'9' * 400}", "--interval: expected a duration from 1ms to a year"),
@@ -61,6 +61,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("report --replay /etc/passwd", "--replay: /etc/passwd: not a bundle"),
         ("report --intent.file /no/such", "--intent.file: /no/such: No such file or directory"),
         ("topo --against /no/such", "--against: /no/such: No such file or directory"),
+        (f"topo --against {REPOSITORY}/README.md", "README.md:1: expected a table of nvidia-smi topo -m or rocm-smi "),
         ("snapshot", "required: -o/--output"),
         ("snapshot -o /no/such/bundle", "--output: /no/such: No such file or directory"),
     ],
