@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
+from numa_exporter.formats.pci_address import PciAddress
 from numa_exporter.model.gpus import Gpu, Gpus
 from numa_exporter.model.ids import (
     Backing,
@@ -219,7 +220,7 @@ class Ledger:
     """What the join carries from one sample to the next.
 
     ``accounts`` and ``marks``: CPU time by rank, so that no counter falls when a process ends. ``cgroups``: v1's exact
-    CPU time by (cgroup, node). ``cpus``: /proc/stat by (node, mode). ``interrupts`` by (device, node).
+    CPU time by (cgroup, node). ``cpus``: /proc/stat by (node, mode). ``interrupts`` by (PCI function, node).
     ``events``: numastat's by (node, event) and those of automatic balancing by (None, event).
     ``holdings`` and ``gpus``: what NVML last said, for when it gets stuck. ``keys``: how each container and job that
     has names of its own was first called, by its id.
@@ -229,7 +230,7 @@ class Ledger:
     marks: Mapping[ProcessKey, ProcessMark] = field(default_factory=dict)
     cgroups: Tally[tuple[str, int]] | None = None
     cpus: Tally[tuple[int, str]] | None = None
-    interrupts: Tally[tuple[str, int]] | None = None
+    interrupts: Tally[tuple[PciAddress, int]] | None = None
     events: Tally[tuple[int | None, str]] | None = None
     holdings: Mapping[ProcessKey, tuple[LastHolding, ...]] = field(default_factory=dict)
     gpus: Gpus | None = None

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from numa_exporter.formats.pci_address import PciAddress
 from numa_exporter.formats.pci_path import class_between, components
 from numa_exporter.model.ids import Locality
 from numa_exporter.model.machine import Device, PciFunction
@@ -13,23 +14,28 @@ PEERS = ("nic", "rdma", "nvme")
 NETWORK = ("nic", "rdma")
 
 
-def interrupts_by_node(devices: Sequence[Device], node_of_cpu: dict[int, int]) -> dict[tuple[str, int], float]:
-    """Fired interrupts since boot by (device, node of the CPU that served them)."""
-    fired: dict[tuple[str, int], float] = {}
-    for device in devices:
-        for cpu, count in (device.interrupts or {}).items():
+def interrupts_by_node(devices: Sequence[Device], node_of_cpu: dict[int, int]) -> dict[tuple[PciAddress, int], float]:
+    """Fired interrupts since boot by (PCI function, node of the CPU that served them).
+
+    By function, for that is what fires: mlx5_0 and eth0 are one, and IPoIB has an ibp59s0 beside RDMA's ibp59s0.
+    """
+    fired: dict[tuple[PciAddress, int], float] = {}
+    for address, by_cpu in {device.function.address: device.interrupts or {} for device in devices}.items():
+        for cpu, count in by_cpu.items():
             node = node_of_cpu.get(cpu)
             if node is not None:
-                fired[device.name, node] = fired.get((device.name, node), 0.0) + count
+                fired[address, node] = fired.get((address, node), 0.0) + count
     return fired
 
 
-def place_device(device: Device, machine: Machine, interrupts: Tally[tuple[str, int]] | None) -> PlacedDevice:
+def place_device(device: Device, machine: Machine, interrupts: Tally[tuple[PciAddress, int]] | None) -> PlacedDevice:
     """The device with its socket and its interrupts against its own node."""
     own = machine.node(device.function.numa_node) if device.function.numa_node is not None else None
     by_locality: dict[Locality, int] | None = None
     if own and device.interrupts is not None and interrupts is not None:
-        fired = {placed.id: int(interrupts.total.get((device.name, placed.id), 0)) for placed in machine.nodes}
+        fired = {
+            placed.id: int(interrupts.total.get((device.function.address, placed.id), 0)) for placed in machine.nodes
+        }
         by_locality = counted(machine, localities(machine, frozenset(own.nearest)), fired)
     return PlacedDevice(device=device, socket=own.socket if own else None, interrupts=by_locality)
 

@@ -20,24 +20,27 @@ class Fired:
     seconds: float
 
 
-def near_nics(machine: Machine) -> dict[str, tuple[str, ...]]:
-    """The NICs at PIX or PXB of each GPU. eth0 and mlx5_0 of one PCI function are one."""
-    functions = {placed.device.name: placed.device.function.address for placed in machine.devices}
-    near: dict[str, dict[PciAddress, str]] = {}
+def near_nics(machine: Machine) -> dict[str, frozenset[PciAddress]]:
+    """The PCI functions of the NICs at PIX or PXB of each GPU. eth0 and mlx5_0 of one function are one."""
+    functions = {(one.device.device_class, one.device.name): one.device.function.address for one in machine.devices}
+    near: dict[str, set[PciAddress]] = {}
     for path in machine.paths:
         if path.peer_class in NETWORK and path.path in _NEAR:
-            near.setdefault(path.uuid, {})[functions[path.peer]] = path.peer
-    return {uuid: tuple(names.values()) for uuid, names in near.items()}
+            near.setdefault(path.uuid, set()).add(functions[path.peer_class, path.peer])
+    return {uuid: frozenset(found) for uuid, found in near.items()}
 
 
 def fired(
-    near: Mapping[str, Iterable[str]], uuids: Iterable[str], home: Home, tally: Tally[tuple[str, int]] | None
+    near: Mapping[str, Iterable[PciAddress]],
+    uuids: Iterable[str],
+    home: Home,
+    tally: Tally[tuple[PciAddress, int]] | None,
 ) -> Fired | None:
     """None without a near NIC whose interrupts are known, or before the second reading."""
     if tally is None or not tally.seconds:
         return None
-    names = frozenset(name for uuid in uuids for name in near.get(uuid, ()))
-    served = {key: count for key, count in tally.step.items() if key[0] in names}
+    functions = frozenset(address for uuid in uuids for address in near.get(uuid, ()))
+    served = {key: count for key, count in tally.step.items() if key[0] in functions}
     if not served:
         return None
     remote = sum(count for (_, node), count in served.items() if home.on_cpu.get(node) == "remote")

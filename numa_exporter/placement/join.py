@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
+from numa_exporter.formats.pci_address import PciAddress
 from numa_exporter.model.ids import ProcessKey, RankKey
 from numa_exporter.model.kubelet import Promises
 from numa_exporter.model.names import Names
@@ -92,8 +93,8 @@ def _nothing(sample: Sample, ledger: Ledger) -> Placement:
 
 def _ground(
     machine: Machine,
-    nics: Mapping[str, Sequence[str]],
-    interrupts: Tally[tuple[str, int]] | None,
+    nics: Mapping[str, frozenset[PciAddress]],
+    interrupts: Tally[tuple[PciAddress, int]] | None,
     gpus: tuple[str, ...],
 ) -> Ground:
     own = home(machine, gpus)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from numa_exporter.formats.pci_address import PciAddress
 from numa_exporter.model.gpus import Gpus
 from numa_exporter.model.machine import Topology
 from numa_exporter.model.placement import Ledger, Machine, PlacedNode, Socket, Tally
@@ -22,7 +23,7 @@ class Tallies:
 
     cpus: Tally[tuple[int, str]]
     events: Tally[tuple[int | None, str]]
-    interrupts: Tally[tuple[str, int]] | None
+    interrupts: Tally[tuple[PciAddress, int]] | None
 
 
 def place_machine(sample: Sample, topology: Topology, gpus: Gpus | None, ledger: Ledger) -> tuple[Machine, Tallies]:

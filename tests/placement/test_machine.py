@@ -222,6 +222,14 @@ class TestDevicesAndPaths:
         assert found.devices[0].interrupts == {"local": 10, "remote": 5}
         assert found.devices[0].socket == 0
 
+    def test_a_function_with_two_devices_of_one_name_fires_once(self) -> None:
+        """rdma-core and systemd both call an InfiniBand port ibp59s0."""
+        parts = two_socket(1)
+        rdma = replace(parts.devices.devices[0], name="ibp59s0", interrupts={0: 10, 16: 4})
+        ipoib = replace(rdma, device_class="nic")
+        found = machine(replace(parts, devices=replace(parts.devices, devices=(ipoib, rdma))))
+        assert [one.interrupts for one in found.devices] == [{"local": 10, "remote": 4}] * 2
+
     def test_interrupts_of_a_device_without_a_node_have_no_locality(self) -> None:
         parts = two_socket(1)
         device = parts.devices.devices[0]
