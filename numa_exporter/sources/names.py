@@ -128,7 +128,7 @@ class NamesReader:
                 continue
             name = None
             if path.runtime == "docker":
-                name = runtime_files.docker_name(look, container_id)
+                name = runtime_files.docker_name(look, path, container_id)
             elif path.runtime == "podman":
                 name = runtime_files.podman_name(look, path, container_id)
             if name:

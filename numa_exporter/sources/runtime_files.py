@@ -51,9 +51,15 @@ def bundle(look: Look, container_id: str) -> Bundle | None:
     return None
 
 
-def docker_name(look: Look, container_id: str) -> str | None:
-    moved = look.attempt(lambda: look.host.pick("/etc/docker/daemon.json", "data-root")) or {}
-    root = moved.get("data-root", "/var/lib/docker").rstrip("/")
+def docker_name(look: Look, path: WorkloadPath, container_id: str) -> str | None:
+    config, usual = "/etc/docker/daemon.json", "/var/lib/docker"
+    if user := USER.search(path.path):
+        home = _home(look, user[1])
+        if home is None:
+            return None
+        config, usual = f"{home}/.config/docker/daemon.json", f"{home}/.local/share/docker"
+    moved = look.attempt(lambda: look.host.pick(config, "data-root")) or {}
+    root = moved.get("data-root", usual).rstrip("/")
     found = look.attempt(lambda: look.host.pick(f"{root}/containers/{container_id}/config.v2.json", "Name")) or {}
     return found.get("Name", "").lstrip("/") or None
 
@@ -72,11 +78,15 @@ def _podman_root(look: Look, path: WorkloadPath) -> str | None:
     user = USER.search(path.path)
     if user is None:
         return "/var/lib/containers/storage"
-    home = look.file("/etc/passwd", lambda data, _: _home(data, user[1]))
+    home = _home(look, user[1])
     return home and f"{home}/.local/share/containers/storage"
 
 
-def _home(passwd: bytes, uid: str) -> str | None:
+def _home(look: Look, uid: str) -> str | None:
+    return look.file("/etc/passwd", lambda data, _: _home_of(data, uid))
+
+
+def _home_of(passwd: bytes, uid: str) -> str | None:
     """passwd(5): name:password:UID:GID:comment:home:shell."""
     rows = (line.split(":") for line in passwd.decode("utf-8", "surrogateescape").splitlines())
     return next((row[5] for row in rows if len(row) > 6 and row[2] == uid), None)

@@ -141,6 +141,16 @@ def test_docker_names_also_below_another_root() -> None:
     assert names({}, f"/system.slice/docker-{DOCKER}.scope", picked=doors).units == {DOCKER: "docker/llm"}
 
 
+def test_docker_names_of_a_user() -> None:
+    """Rootless docker keeps its containers in the user's home; two users may each have one of that name."""
+    files = {"/etc/passwd": "ada:x:1000:1000::/home/ada:/bin/sh\n"}
+    config = f"/home/ada/.local/share/docker/containers/{DOCKER}/config.v2.json"
+    cgroup = f"/user.slice/user-1000.slice/user@1000.service/user.slice/docker-{DOCKER}.scope"
+    assert names(files, cgroup, picked={picked(config, "Name"): {"Name": "/llm"}}).units == {
+        DOCKER: "user@1000/docker/llm"
+    }
+
+
 @pytest.mark.parametrize(
     ("cgroup", "storage", "unit"),
     [
