@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from numa_exporter.findings import evidence, words
 from numa_exporter.findings.rule import Rule
 from numa_exporter.findings.scene import Scene
+from numa_exporter.model.gpus import Gpu
 from numa_exporter.model.report import Finding, Subject
 
 
@@ -18,11 +19,18 @@ def find(scene: Scene) -> Iterator[Finding]:
             code="affinity_unknown",
             level="info",
             subject=Subject(uuid=placed.uuid),
-            sentence=f"{words.gpu(placed)} has no known NUMA node: sysfs says -1 and {nvml}; nothing on it is judged.",
+            sentence=f"{words.gpu(placed)} has no known NUMA node: {_sysfs(placed.gpu)} and {nvml}; nothing on it is "
+            "judged.",
             evidence=tuple(evidence.affinity(placed)),
             remedy_note=f"{_virtual() if machine.virtual else _bare(placed.gpu.vendor, machine.nvml)}\n"
             "Do not write numa_node by hand: the kernel marks that as a firmware bug and taints itself.",
         )
+
+
+def _sysfs(gpu: Gpu) -> str:
+    node = gpu.function.numa_node if gpu.function else None
+    # A node that is not online, or a memory-only one between two sockets.
+    return "sysfs says -1" if node is None else f"sysfs says {node}, which has no nearest node with CPUs,"
 
 
 def _virtual() -> str:

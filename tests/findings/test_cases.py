@@ -9,7 +9,7 @@ from numa_exporter.findings import FINDINGS
 from numa_exporter.findings.docs import markdown
 from numa_exporter.findings.rule import Rule
 from numa_exporter.model.report import Finding
-from tests.builders import task, two_socket
+from tests.builders import gpu, task, two_socket
 from tests.findings.machines import CASES, cgroup, steadily
 from tests.findings.watch import last, of, watch
 
@@ -94,3 +94,11 @@ def test_memory_all_on_another_socket_is_not_wider() -> None:
     elsewhere = cgroup("0-15", mems=frozenset({1}))
     judged = last(steadily(two_socket(), task(1, gpus="GPU-0"), cgroups=(elsewhere,)))
     assert of(judged, "mems_wider_than_cpus") == []
+
+
+def test_an_unknown_affinity_says_what_sysfs_said() -> None:
+    """A node that is not online is not the firmware's silence."""
+    for node, said in ((None, "sysfs says -1 and"), (9, "sysfs says 9, which has no nearest node with CPUs, and")):
+        parts = two_socket(0).with_gpus(gpu(0, node))
+        (found,) = of(last(steadily(parts)), "affinity_unknown")
+        assert said in found.sentence
