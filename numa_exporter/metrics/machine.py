@@ -25,13 +25,13 @@ def _node_info(view: View) -> Iterator[Sample]:
 
 
 def _worth(placed: PlacedNode, value: int | None) -> bool:
-    """A zero is worth a series on nodes with CPUs or memory alone: a GB200 has 28 that are empty for ever."""
-    return value is not None and (value != 0 or placed.kind == "cpu" or placed.has_memory)
+    """A zero is worth a series on nodes with CPUs alone: a GB200 has 34 others, 28 of them empty for ever."""
+    return value is not None and (value != 0 or placed.kind == "cpu")
 
 
 def _node_cpus(view: View) -> Iterator[Sample]:
     for placed in _nodes(view):
-        if placed.kind == "cpu":
+        if _worth(placed, len(placed.online_cpus)):
             yield (placed.id,), len(placed.online_cpus)
 
 
