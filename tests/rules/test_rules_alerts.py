@@ -481,9 +481,10 @@ def test_near_miss_is_silent(case: Silent, promtool: str, tmp_path: Path) -> Non
     )  # fmt: skip
 
 
-def test_gpu_machine_that_nobody_scrapes_is_down(promtool: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("resource", ["nvidia_com_mig_1g_10gb", "nvidia_com_gpu_shared", "gpu_intel_com_i915"])
+def test_gpu_machine_that_nobody_scrapes_is_down(resource: str, promtool: str, tmp_path: Path) -> None:
     """No target, so no `up`: Kubernetes' own word that there are GPUs is enough."""
-    given = {series("kube_node_status_allocatable", PLACE, resource="nvidia_com_mig_1g_10gb"): steps((60, 7))}
+    given = {series("kube_node_status_allocatable", PLACE, resource=resource): steps((60, 7))}
     firing = 'group by (cluster,node) (ALERTS{alertname="NumaExporterDown",alertstate="firing"})'
     samples = [Samples(expr=firing, minute=20, values={series("", PLACE): 1})]
     promtool_test(promtool, tmp_path, given, samples=samples)
