@@ -155,7 +155,8 @@ ROWS = (
         name="numa_rank_threads",
         kind="gauge",
         labels=(*KEY, "locality"),
-        help="Threads that ran in the last window, by the CPU last run on. /proc/PID/task/TID/stat.",
+        help="Threads that ran in the last window, by the CPU last run on; of a process whose masks lie in one node "
+        "all of them, for they are not read. /proc/PID/task/TID/stat.",
         samples=_threads,
     ),
     Row(
