@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import re
+import resource
 import signal
 import sys
 from dataclasses import replace
@@ -121,6 +122,17 @@ def settle() -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()  # modules are never garbage: a full collection need not look at them
     gc.set_threshold(YOUNG_OBJECTS)
+    _raise_descriptors()
+
+
+def _raise_descriptors() -> None:
+    """A thousand idle connections take the usual soft limit whole: no file of the host could be opened any more. That
+    limit is for programs that select(); Go raises it for every exporter (syscall/rlimit.go)."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError) as error:  # a filter of system calls
+        log.info("the limit of open files stays", extra={"detail": str(error)})
 
 
 def address(text: str) -> tuple[str | None, int]:

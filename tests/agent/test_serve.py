@@ -4,10 +4,13 @@ import gzip
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics_families
@@ -131,6 +134,18 @@ def test_sigusr1_gives_up_the_gpus(tmp_path: Path, nvml_shim: NvmlShim) -> None:
         assert nvml_shim.calls() == before, "released is left alone"
         assert "released on request" in agent.log()
         assert agent.stop() == 0
+
+
+def test_idle_connections_do_not_take_the_descriptors_of_the_sources(tmp_path: Path) -> None:
+    root = plant(tmp_path / "root")
+    few = ["sh", "-c", 'ulimit -S -n 64; exec "$@"', "sh", *COMMAND]
+    with serving(tmp_path, "--path.rootfs", str(root), command=few) as agent, ExitStack() as idle:
+        port = urlsplit(agent.url).port
+        for _ in range(100):
+            idle.enter_context(socket.create_connection(("127.0.0.1", port)))
+        agent.after(3)
+        assert agent.up("topology") == 1
+        assert agent.value("numa_exporter_source_failures_total", source="topology", failure="garbled") is None
 
 
 def test_what_scrapers_may_ask(tmp_path: Path) -> None:
