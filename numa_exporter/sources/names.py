@@ -41,6 +41,7 @@ class NamesReader:
         self._units: dict[str, str] = {}
         self._jobs: dict[str, str] = {}
         self._guard = Guard(ENVIRONMENT_DEADLINE)
+        self._has_named = False
 
     def read(self, host: Host, sample: Sample) -> Outcome[Names]:
         look = Look(host)
@@ -61,7 +62,9 @@ class NamesReader:
             slurm_jobs=dict(self._jobs),
         )
         failure = look.failure or failure
-        if value == Names() and failure is None:
+        self._has_named |= value != Names()
+        # Where something was named once, nothing to name is an answer: the last container or job has ended.
+        if not self._has_named and failure is None:
             raise HostError("absent", PODS, "no pods, and no container or job whose name lies on this host")
         return Outcome(value=value, failure=failure, counts=look.failures.counts)
 

@@ -57,6 +57,14 @@ def test_nothing_to_name_is_absent() -> None:
     assert caught.value.word == "absent"
 
 
+def test_when_the_last_one_ends_nothing_is_wrong() -> None:
+    reader = NamesReader()
+    files = {f"{LOGS}/vllm/0.log": ""}
+    assert reader.read(fake_host(files), sample(cgroup_path("llm-0"))).value != Names()
+    ended = reader.read(fake_host({}), sample())
+    assert (ended.value, ended.failure) == (Names(), None)
+
+
 def test_a_pod_with_one_container_is_named_by_its_log_directory() -> None:
     found = names({f"{LOGS}/vllm/0.log": ""}, cgroup_path("llm-0"))
     assert found.pods == {uid("llm-0"): PodName(namespace="prod", pod="llm-0")}
