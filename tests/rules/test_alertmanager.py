@@ -14,6 +14,7 @@ import yaml
 from rule_test import REPOSITORY, alerts
 
 from deploy.demo.servers import Programs
+from numa_exporter.sources.table import SOURCES
 
 CONFIG = REPOSITORY / "deploy" / "alertmanager" / "alertmanager.yaml"
 PATIENCE_S = 20.0
@@ -44,6 +45,17 @@ def test_every_alert_reaches_the_receiver_of_its_severity(amtool: str, name: str
 
 def test_groups_are_per_alert_and_cluster() -> None:
     assert yaml.safe_load(CONFIG.read_text())["route"]["group_by"] == ["alertname", "cluster"]
+
+
+def test_only_a_source_that_others_need_mutes_them() -> None:
+    (rule,) = (
+        rule
+        for rule in yaml.safe_load(CONFIG.read_text())["inhibit_rules"]
+        if 'alertname="NumaSourceDown"' in rule["source_matchers"]
+    )
+    needed = {name for source in SOURCES for name in source.needs}
+    (named,) = (matcher for matcher in rule["source_matchers"] if matcher.startswith("source=~"))
+    assert set(named.removeprefix("source=~").strip('"').split("|")) == needed
 
 
 def test_every_alert_named_in_the_config_exists() -> None:
@@ -162,11 +174,23 @@ SCENES = [
     ),
     Scene(
         name="source-down",
-        cause={"alertname": "NumaSourceDown", "source": "nvml", "cluster": "eu", "node": "gpu-1"},
+        cause={"alertname": "NumaSourceDown", "source": "gpus", "cluster": "eu", "node": "gpu-1"},
         muted={"its readings": {"alertname": "NumaReadingsStale", "cluster": "eu", "node": "gpu-1"}},
         heard={
             "readings elsewhere": {"alertname": "NumaReadingsStale", "cluster": "eu", "node": "gpu-2"},
             "a verdict on the same machine": {"alertname": "NumaRemoteMemory", "cluster": "eu", "node": "gpu-1"} | RANK,
+        },
+    ),
+    Scene(
+        name="side-source-down",  # nothing rests on it
+        cause={"alertname": "NumaSourceDown", "source": "traffic", "cluster": "eu", "node": "gpu-5"},
+        muted={"witness": {"alertname": "NumaReadingsStale", "cluster": "eu", "node": "gpu-6"}},
+        heard={
+            "cause for the witness": {"alertname": "NumaSourceDown", "source": "topology",
+                                      "cluster": "eu", "node": "gpu-6"},
+            "readings of another source": {"alertname": "NumaReadingsStale", "source": "memory",
+                                           "cluster": "eu", "node": "gpu-5"},
+            "coverage": {"alertname": "NumaCoverageLow", "cluster": "eu", "node": "gpu-5"},
         },
     ),
     Scene(
