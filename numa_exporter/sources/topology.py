@@ -122,7 +122,7 @@ def read_layout(look: Look) -> Layout:
     possible = look.file(f"{NODES}/possible", idlist.parse)
     online_cpus = look.file(f"{CPUS}/online", idlist.parse)
     return Layout(
-        cpus={node: cpus_of_node(look, node) for node in nodes},
+        cpus={node: cpus for node in sorted(nodes) if (cpus := cpus_of_node(look, node)) is not None},
         distances={node: _distances(look, node, nodes, possible) for node in nodes},
         online_cpus=online_cpus,
         packages=_packages(look, online_cpus),
@@ -142,14 +142,16 @@ def online_nodes(look: Look) -> NodeSet:
     return frozenset(int(match[1]) for name in look.names(NODES) if (match := _NODE.fullmatch(name)))
 
 
-def cpus_of_node(look: Look, node: int) -> CpuSet:
-    """The list, else the mask (all that kernels before 2.6.32 have), else the links to the CPUs."""
+def cpus_of_node(look: Look, node: int) -> CpuSet | None:
+    """The list, else the mask (all that kernels before 2.6.32 have), else the links to the CPUs. None for a node that
+    has no directory, as in half of a captured tree: of that one nothing is known."""
     folder = f"{NODES}/node{node}"
     cpus = look.file(f"{folder}/cpulist", idlist.parse)
     if cpus is None:
         cpus = look.file(f"{folder}/cpumap", cpumask.parse)
     if cpus is None:
-        cpus = frozenset(int(match[1]) for name in look.names(folder) if (match := _CPU.fullmatch(name)))
+        names = look.names(folder)
+        cpus = frozenset(int(match[1]) for name in names if (match := _CPU.fullmatch(name))) if names else None
     return cpus
 
 

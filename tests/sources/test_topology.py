@@ -68,6 +68,14 @@ def test_a_kernel_without_numa_has_no_nodes_and_no_failure() -> None:
     assert topology.online_cpus == {0, 1, 2, 3}
 
 
+def test_a_node_without_a_directory_is_no_node() -> None:
+    """Half of a captured tree: ``online`` names two, one was kept. The columns of ``distance`` are still two."""
+    kept = {path: text for path, text in TWO_NODES.items() if not path.startswith(f"{NODES}/node8")}
+    topology, outcome = read(fake_host(kept))
+    assert outcome.failure is None
+    assert {node.id: dict(node.distances) for node in topology.nodes} == {0: {0: 10, 8: 21}}
+
+
 def test_a_memory_node_has_no_cpus() -> None:
     topology, outcome = read(fake_host({**TWO_NODES, **node(8, "", "21 10")}))
     assert outcome.failure is None
