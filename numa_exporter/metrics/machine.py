@@ -56,7 +56,7 @@ def _hugepages(field: str) -> Callable[[View], Iterator[Sample]]:
 
 
 def _distance(view: View) -> Iterator[Sample]:
-    with_memory = {p.id for p in _nodes(view) if p.node.memory and p.node.memory.total_bytes}
+    with_memory = {placed.id for placed in _nodes(view) if placed.has_memory}
     for placed in _nodes(view):
         if placed.kind == "cpu":
             for other, distance in placed.node.distances.items():

@@ -84,10 +84,7 @@ def _always_shown(machine: Machine | None, rank: Rank) -> frozenset[int]:
     return frozenset(
         placed.id
         for placed in (machine.nodes if machine else ())
-        if placed.kind == "cpu"
-        and placed.node.memory
-        and placed.node.memory.total_bytes
-        and rank.mapped_locality.get(placed.id) in known
+        if placed.kind == "cpu" and placed.has_memory and rank.mapped_locality.get(placed.id) in known
     )
 
 

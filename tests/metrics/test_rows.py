@@ -93,6 +93,15 @@ class TestKnownZeros:
         assert set(by(found, "numa_node_cpus", "numa_node")) == {"0", "1"}
         assert len(series(found, "numa_node_info", kind="gpu")) == 32
 
+    def test_a_node_whose_meminfo_could_not_be_read_has_memory_all_the_same(self) -> None:
+        parts = two_socket()
+        nodes = tuple(replace(one, memory=None) for one in parts.topology.nodes)
+        held = task(1, gpus="GPU-0", mapped={"anon": {0: GIB}})
+        found = exposed(sample(parts.change_topology(nodes=nodes), held))
+        assert "numa_node_memory_bytes" not in names(found)
+        assert len(series(found, "numa_node_distance")) == 4
+        assert by(found, "numa_rank_mapped_bytes", "numa_node", **RANK, backing="anon") == {"0": GIB, "1": 0}
+
     def test_cxl_memory_is_shown_where_it_is_used(self) -> None:
         found = exposed(sample(memory_only(), task(1, gpus="GPU-0", mapped={"anon": {2: GIB, 3: GIB}})))
         assert series(found, "numa_rank_mapped_bytes", **RANK) == {
