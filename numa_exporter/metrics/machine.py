@@ -68,8 +68,8 @@ def _allocations(view: View) -> Iterator[Sample]:
     for machine in _machine(view):
         for placed in machine.nodes:
             for event in placed.node.numastat:
-                count = machine.allocations[placed.id, event]
-                if _worth(placed, count):
+                count = machine.allocations.get((placed.id, event))
+                if count is not None and _worth(placed, count):
                     yield (placed.id, event), count
 
 

@@ -46,10 +46,11 @@ def _since_boot(topology: Topology) -> dict[tuple[int | None, str], float]:
 
 def held_balancing(now: Balancing, events: Events) -> Balancing:
     """Balancing with counters that have not fallen; what is unknown now stays so."""
-    total = events.total
-    if now.hint_faults is not None and now.hint_faults_local is not None:
-        local = int(total[_LOCAL])
-        now = replace(now, hint_faults=local + int(total[_REMOTE]), hint_faults_local=local)
+    local, remote, migrated = (events.total.get(key) for key in (_LOCAL, _REMOTE, _MIGRATED))
+    if local is None or remote is None or now.hint_faults is None or now.hint_faults_local is None:
+        now = replace(now, hint_faults=None, hint_faults_local=None)
+    else:
+        now = replace(now, hint_faults=int(local + remote), hint_faults_local=int(local))
     if now.pages_migrated is not None:
-        now = replace(now, pages_migrated=int(total[_MIGRATED]))
+        now = replace(now, pages_migrated=None if migrated is None else int(migrated))
     return now

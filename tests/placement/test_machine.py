@@ -188,6 +188,13 @@ class TestEvents:
         assert machine(first, zeroed).allocations[0, "miss"] == 700
         assert machine(first, zeroed, later).allocations[0, "miss"] == 705
 
+    def test_two_frames_of_one_moment_are_one_reading(self) -> None:
+        """A bundle made by hand: what only the second says is not known yet."""
+        found = placed(sample(two_socket()), sample(self.counted(7, 100, 60, 9))).machine
+        assert found is not None
+        assert found.allocations == {}
+        assert found.balancing == Balancing(mode=1)
+
     def test_what_is_unknown_stays_unknown(self) -> None:
         found = machine(self.counted(7, 100, 60, 9), two_socket())
         assert found.balancing == Balancing()
