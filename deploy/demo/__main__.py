@@ -41,7 +41,7 @@ def main() -> None:
 def _run(exporter: str, folder: Path, running: ExitStack) -> None:
     ports = {"demo": _port(10062), "prometheus": _port(9090), "alertmanager": _port(9093)}
     target = Target(url=f"http://127.0.0.1:{ports['demo']}", node=NODE)
-    print(f"Simulating {PAST // 60} minutes of a machine with two sockets and eight GPUs …", flush=True)
+    print(f"Simulating {PAST // 60} minutes of a machine …", flush=True)
     samples = folder / "history.om"
     labels = [part for pair in target.labels.items() for part in ("--history.label", "=".join(pair))]
     listen = f"127.0.0.1:{ports['demo']}"
