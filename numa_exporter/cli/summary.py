@@ -25,8 +25,17 @@ def one_line(report: Report) -> str:
     parts.append(_count(len(machine.gpus), "GPU"))
     parts.append(f"{_count(len(placement.workloads), 'workload')} on them")
     warnings = sum(1 for finding in report.findings if finding.level == "warning" and not finding.suppressed)
-    parts.append(_count(warnings, "warning"))
+    parts.append(f"{_count(warnings, 'warning')}{_so_far(report)}")
     return ", ".join(parts) + "."
+
+
+def _so_far(report: Report) -> str:
+    """This is said when the agent has just begun, and no warning would read as good news."""
+    if not any(workload.ranks for workload in report.placement.workloads):
+        return ""
+    limits = report.settings.thresholds
+    minutes = limits.cpu_time_window_seconds / 60
+    return f" so far: pages are judged after {limits.evaluations:g} looks, CPU time after {minutes:g} min"
 
 
 def whole(report: Report) -> bool:

@@ -148,6 +148,12 @@ class TestText:
         assert list(columns(("A", "LONG"), [("xxx", "y")], Style())) == ["A    LONG", "xxx  y"]
 
 
+def test_no_warning_at_the_start_is_no_good_news() -> None:
+    early = one_line(report(sample(two_socket(), task(1, gpus="GPU-0", mapped=FAR))))
+    assert early.endswith(", 0 warnings so far: pages are judged after 3 looks, CPU time after 5 min.")
+    assert one_line(report(sample(two_socket()))).endswith(", 0 workloads on them, 0 warnings.")
+
+
 def test_only_the_workload_of_a_process() -> None:
     both = task(1, gpus="GPU-0", mapped={"anon": {0: GIB}}), task(2, gpus="GPU-1", cgroup=container("a"))
     launcher = task(3, cgroup=container("a"), comm="bash")
