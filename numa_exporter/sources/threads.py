@@ -23,6 +23,10 @@ from numa_exporter.sources.thread_clock import Mask, ProcessClock, Reading, node
 THREADS_A_LOOK = 4_000
 """About 60 ms of CPU time (14 us a thread for stat and schedstat)."""
 
+MASKS = 1_024
+"""How many masks are remembered. A node has a handful; a container may set others without end, and each takes up to
+32 KiB (a set of 512 CPUs)."""
+
 
 class ThreadsReader:
     """Reader of ``Sample.threads``. ``budget`` is how many threads a look may read; None reads all."""
@@ -150,6 +154,8 @@ class _Nodes:
     def mask(self, raw: bytes) -> Mask:
         known = self._masks.get(raw)
         if known is None:
+            if len(self._masks) >= MASKS:
+                self._masks.clear()
             cpus = cpumask.from_bytes(raw)
             known = self._masks[raw] = Mask(cpus=cpus, nodes=frozenset(self.of_cpu.get(cpu) for cpu in cpus))
         return known

@@ -7,7 +7,7 @@ import pytest
 from numa_exporter.model.ids import ProcessKey
 from numa_exporter.model.processes import ProcessThreads
 from numa_exporter.sources.host import HostError
-from numa_exporter.sources.threads import ThreadsReader
+from numa_exporter.sources.threads import MASKS, ThreadsReader
 from tests.fakehost import DENIED, GONE, Files, fake_host
 from tests.sources.proc_tree import processes_of, sample, stat, topology
 
@@ -166,3 +166,19 @@ def test_a_new_topology_gives_masks_their_new_nodes() -> None:
         assert outcome.value is not None
         seen.append(outcome.value.by_process[KEY].exact)
     assert seen == [False, True]
+
+
+def test_masks_without_end_are_not_remembered_without_end() -> None:
+    """Any process may give its threads new masks all the time."""
+    tids = range(42, 42 + MASKS + 10)
+    files = {"/proc/42/stat": stat(42)}
+    for tid in tids:
+        files |= thread(42, tid)
+    # every mask another one: the bits of a number, above CPU 0
+    masks = {tid: (0, *(bit + 1 for bit in range(12) if tid >> bit & 1)) for tid in tids}
+    host = fake_host(files, affinity=masks)
+    reader = ThreadsReader(0.01)
+    outcome = reader.read(host, sample(host, processes=processes_of([42])))
+    assert outcome.value is not None
+    assert len(outcome.value.by_process[KEY].groups) == len(tids)
+    assert len(reader._nodes._masks) <= MASKS
