@@ -21,9 +21,15 @@ def find(scene: Scene) -> Iterator[Finding]:
         sentence=_sentence(machine),
         value=float(len(with_cpus)),
         limit=2.0,
-        evidence=(Evidence(path="/sys/devices/system/node/has_cpu", line=idlist.render(with_cpus)),),
+        evidence=(_evidence(with_cpus),),
         remedy_note="In the firmware: NPS1, so that each socket is a node of its own." if _spans(machine) else None,
     )
+
+
+def _evidence(with_cpus: list[int]) -> Evidence:
+    if not with_cpus:
+        return Evidence(path="/sys/devices/system/node", line="no node with CPUs")
+    return Evidence(path="/sys/devices/system/node/has_cpu", line=idlist.render(with_cpus))
 
 
 def _spans(machine: Machine) -> bool:

@@ -1,6 +1,7 @@
 """Each finding fires on one machine and is silent on a near miss; and what holds of every text."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from numa_exporter.findings import FINDINGS
 from numa_exporter.findings.docs import markdown
 from numa_exporter.findings.rule import Rule
 from numa_exporter.model.report import Finding
-from tests.builders import gpu, task, two_socket
+from tests.builders import gpu, task, topology, two_socket
 from tests.findings.machines import CASES, cgroup, steadily
 from tests.findings.watch import last, of, watch
 
@@ -102,3 +103,8 @@ def test_an_unknown_affinity_says_what_sysfs_said() -> None:
         parts = two_socket(0).with_gpus(gpu(0, node))
         (found,) = of(last(steadily(parts)), "affinity_unknown")
         assert said in found.sentence
+
+
+def test_a_machine_without_nodes_quotes_no_file_that_it_does_not_have() -> None:
+    (found,) = of(last(steadily(replace(two_socket(0), topology=topology()))), "single_node")
+    assert [(line.path, line.line) for line in found.evidence] == [("/sys/devices/system/node", "no node with CPUs")]
