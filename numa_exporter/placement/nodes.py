@@ -43,7 +43,8 @@ def node_of_cpu(nodes: Iterable[PlacedNode]) -> dict[int, int]:
 def _bare(node: NumaNode, topology: Topology, gpu_memory_nodes: frozenset[int]) -> PlacedNode:
     generic_initiators = topology.has_generic_initiator or frozenset()
     kind: NodeKind = "memory"
-    if node.cpus:
+    online = node.cpus & topology.online_cpus
+    if online:
         kind = "cpu"
     elif node.id in gpu_memory_nodes or node.id in generic_initiators:
         # GH200 and GB200 declare up to eight generic initiators a GPU (MIG slots), most without a byte of memory.
@@ -52,7 +53,7 @@ def _bare(node: NumaNode, topology: Topology, gpu_memory_nodes: frozenset[int]) 
         node=node,
         kind=kind,
         socket=None,
-        online_cpus=node.cpus & topology.online_cpus,
+        online_cpus=online,
         has_memory=_has_memory(node, topology),
     )
 

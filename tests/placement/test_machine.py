@@ -55,6 +55,15 @@ class TestKinds:
         found = kinds(machine(parts))
         assert {number for number, kind in found.items() if kind == "gpu"} == {2, 10, 18, 26}
 
+    def test_a_node_whose_cpus_are_all_offline_is_memory(self) -> None:
+        """So the kernel's own cpulist and has_cpu show it; some captured trees keep the whole list."""
+        parts = two_socket()
+        online = frozenset(cpu for cpu, package in parts.topology.packages.items() if package == 1)
+        found = machine(parts.change_topology(online_cpus=online))
+        assert kinds(found) == {0: "memory", 1: "cpu"}
+        assert sockets(found) == {0: 1, 1: 1}
+        assert {placed_gpu.affinity for placed_gpu in found.gpus} == {(1,)}
+
     def test_sparse_ids_are_kept(self) -> None:
         parts = with_nodes(node(1, "0-3", {1: 10, 8: 20}), node(8, "4-7", {1: 20, 8: 10}), packages={1: 0, 8: 1})
         assert sockets(machine(parts)) == {1: 0, 8: 1}
