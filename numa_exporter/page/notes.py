@@ -100,16 +100,17 @@ def _remedies(groups: Iterable[Sequence[Finding]], scope: str) -> Markup:
         needs |= dict.fromkeys(finding.needs)
     if not forms and not needs:
         return NOTHING
+    heading = tag("b", "What to type" if forms else "What to do")
     order = tag("span", ORDER, class_="quiet") if len(forms) > 1 else None
-    return tag(
-        "div",
-        tag("p", tag("b", "What to type" if forms else "What to do"), order),
-        (_form(form, codes) for form, codes in forms.items()),
+    body = join(
+        join(_form(form, codes) for form, codes in forms.items()),
         tag("ul", (tag("li", need) for need in needs), class_="quiet") if needs else None,
-        id=fix_anchor(scope),
-        class_="to-type",
-        tabindex=-1,
     )
+    # Where nothing is wrong, advice waits until it is asked for: it would bury what is.
+    if not any(finding.live_warning for group in groups for finding in group):
+        told = tag("p", order) if order else None
+        return tag("details", tag("summary", heading), told, body, id=fix_anchor(scope), class_="to-type")
+    return tag("div", tag("p", heading, order), body, id=fix_anchor(scope), class_="to-type", tabindex=-1)
 
 
 def _form(form: str, codes: Iterable[str]) -> Markup:

@@ -49,6 +49,14 @@ def test_why_comes_before_what_follows() -> None:
     ]
 
 
+def test_advice_is_folded_where_nothing_is_wrong() -> None:
+    known = finding("cpuset_unconfined", "a", level="info", remedy=KUBELET)
+    bad = finding("memory_remote", "b", remedy="engine --bind")
+    both = report(workload("a", rank(0, [0])), workload("b", swapped_memory()), findings=[known, bad])
+    found = {place.tag: place.every("pre")[0].text for place in page(both).with_class("to-type")}
+    assert found == {"div": "engine --bind", "details": KUBELET}
+
+
 def test_advice_without_anything_to_type() -> None:
     told = finding("affinity_unknown", level="info", remedy=None, remedy_note="Update the firmware.")
     (place,) = page(report(findings=[told])).with_class("to-type")
