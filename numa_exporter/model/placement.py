@@ -33,7 +33,8 @@ AffinitySource = Literal["sysfs", "nvml", "only_node"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedNode:
     """A NUMA node with its kind and socket. ``socket`` is None where sockets are not known; a node of kind
-    ``memory`` or ``gpu`` carries the socket of its nearest CPU node, None on a tie across sockets.
+    ``memory`` or ``gpu`` carries the socket of its nearest CPU node, None on a tie across sockets, and a GPU's own
+    memory the GPU's.
 
     ``nearest``: the CPU nodes nearest to it by distance, a CPU node being nearest to itself; empty where the
     distances do not say. ``has_memory`` is false for a node without a single byte (a socket without DIMMs).

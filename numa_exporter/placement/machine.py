@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from numa_exporter.formats.pci_address import PciAddress
 from numa_exporter.model.gpus import Gpus
 from numa_exporter.model.machine import Topology
-from numa_exporter.model.placement import Ledger, Machine, PlacedNode, Socket, Tally
+from numa_exporter.model.placement import Ledger, Machine, PlacedGpu, PlacedNode, Socket, Tally
 from numa_exporter.model.sample import Sample
 from numa_exporter.placement.affinity import place_gpu
 from numa_exporter.placement.devices import interrupts_by_node, paths, place_device
@@ -31,6 +31,8 @@ def place_machine(sample: Sample, topology: Topology, gpus: Gpus | None, ledger:
     own_memory = frozenset(gpu.memory_node for gpu in (gpus.gpus if gpus else ()) if gpu.memory_node is not None)
     nodes, unknown = place_nodes(topology, own_memory)
     by_id = {placed.id: placed for placed in nodes}
+    placed_gpus = tuple(place_gpu(gpu, by_id) for gpu in (gpus.gpus if gpus else ()))
+    nodes = tuple(_beside_its_gpu(placed, placed_gpus) for placed in nodes)
     cpu_nodes = node_of_cpu(nodes)
     cpus = advance(ledger.cpus, _cpu_seconds(topology, cpu_nodes), topology.read_at)
     events = advance_events(ledger.events, topology)
@@ -38,7 +40,7 @@ def place_machine(sample: Sample, topology: Topology, gpus: Gpus | None, ledger:
         nodes=nodes,
         sockets=_sockets(nodes, cpus),
         sockets_unknown=unknown,
-        gpus=tuple(place_gpu(gpu, by_id) for gpu in (gpus.gpus if gpus else ())),
+        gpus=placed_gpus,
         traffic=sample.traffic.domains if sample.traffic else (),
         balancing=held_balancing(topology.balancing, events),
         cpu_seconds=_by_node(by_id, cpus),
@@ -51,6 +53,14 @@ def place_machine(sample: Sample, topology: Topology, gpus: Gpus | None, ledger:
         gpus_known=gpus is not None,
     )
     return _with_devices(machine, sample, Tallies(cpus=cpus, events=events, interrupts=ledger.interrupts))
+
+
+def _beside_its_gpu(placed: PlacedNode, gpus: Sequence[PlacedGpu]) -> PlacedNode:
+    """A GPU's own memory is on the GPU's socket, whatever distances say (POWER9's are 80 to every CPU node)."""
+    owner = next((gpu for gpu in gpus if gpu.gpu.memory_node == placed.id), None)
+    if placed.kind != "gpu" or owner is None or len(owner.sockets) != 1:
+        return placed
+    return replace(placed, socket=min(owner.sockets))
 
 
 def _with_devices(machine: Machine, sample: Sample, tallies: Tallies) -> tuple[Machine, Tallies]:

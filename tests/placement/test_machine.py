@@ -125,6 +125,14 @@ class TestSockets:
         found = sockets(machine(gb200()))
         assert (found[2], found[10], found[18], found[26]) == (0, 0, 1, 1)
 
+    def test_gpu_memory_has_the_socket_of_its_gpu_where_distances_do_not_tell(self) -> None:
+        """POWER9: every pair of a GPU's node and a CPU's is 80 apart."""
+        flat = {0: {0: 10, 8: 40, 255: 80}, 8: {0: 40, 8: 10, 255: 80}, 255: {0: 80, 8: 80, 255: 10}}
+        nodes = node(0, "0-3", flat[0]), node(8, "4-7", flat[8]), node(255, "", flat[255])
+        parts = with_nodes(*nodes, packages={0: 0, 8: 8})
+        assert sockets(machine(parts.with_gpus(gpu(0, 8, memory_node=255)))) == {0: 0, 8: 8, 255: 8}
+        assert sockets(machine(parts.with_gpus(gpu(0, None, memory_node=255)))) == {0: 0, 8: 8, 255: None}
+
 
 class TestCpuTime:
     @staticmethod
