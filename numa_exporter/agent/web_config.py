@@ -9,7 +9,6 @@ headers and cipher suites are not known here. A renewed certificate is served wi
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import hmac
 import os
@@ -56,15 +55,21 @@ class Access:
             return False
         try:
             user, _, password = base64.b64decode(text, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # no base64, no ASCII, no UTF-8
             return False
         digest = hmac.digest(self._salt, f"{user}\0{password}".encode(), hashlib.sha256)
-        async with self._lock:
-            if digest not in self._answers:
-                if len(self._answers) >= KEEP_ANSWERS:
-                    self._answers.pop(next(iter(self._answers)))
-                self._answers[digest] = await asyncio.to_thread(self._check, user, password)
-            return self._answers[digest]
+        # Whoever is known does not stand in line behind those who guess.
+        if digest not in self._answers:
+            async with self._lock:
+                if digest not in self._answers:
+                    self._remember(digest, await asyncio.to_thread(self._check, user, password))
+        return self._answers[digest]
+
+    def _remember(self, digest: bytes, permitted: bool) -> None:
+        if len(self._answers) >= KEEP_ANSWERS:
+            wrong = (known for known, answer in self._answers.items() if not answer)
+            del self._answers[next(wrong, next(iter(self._answers)))]  # guesses do not displace whom we know
+        self._answers[digest] = permitted
 
     def _check(self, user: str, password: str) -> bool:
         import bcrypt

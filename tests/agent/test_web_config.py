@@ -1,9 +1,11 @@
 """--web.config.file: exporter-toolkit's format, and one clear line for every way to get it wrong."""
 
+import asyncio
 import base64
 import contextlib
 import ssl
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +28,15 @@ async def test_only_the_right_password_of_a_known_user_is_permitted() -> None:
         assert await access.permits(basic("prometheus", "secret"))
         assert not await access.permits(basic("prometheus", "wrong"))
         assert not await access.permits(basic("nobody", "secret"))
-    for odd in (None, "", "Basic", "Basic %%%", "Bearer x", basic("prometheus", "")):
+    for odd in (
+        None,
+        "",
+        "Basic",
+        "Basic %%%",
+        "Basic \N{LATIN SMALL LETTER E WITH ACUTE}",
+        "Bearer x",
+        basic("prometheus", ""),
+    ):
         assert not await access.permits(odd)
 
 
@@ -35,6 +45,30 @@ async def test_failures_are_remembered_and_bounded() -> None:
     for number in range(70):
         assert not await access.permits(basic("prometheus", f"wrong{number}"))
     assert len(access._answers) <= 64
+
+
+async def test_whoever_is_known_does_not_wait_behind_those_who_guess(monkeypatch: pytest.MonkeyPatch) -> None:
+    access = Access({"prometheus": HASH})
+    assert await access.permits(basic("prometheus", "secret"))
+    for number in range(70):  # more than is remembered
+        assert not await access.permits(basic("prometheus", f"wrong{number}"))
+    checking, finish = threading.Event(), threading.Event()
+
+    def check(user: str, password: str) -> bool:
+        checking.set()
+        finish.wait()
+        return False
+
+    monkeypatch.setattr(access, "_check", check)
+    guessing = asyncio.create_task(access.permits(basic("prometheus", "guess")))
+    await asyncio.to_thread(checking.wait)
+    knows = asyncio.create_task(access.permits(basic("prometheus", "secret")))
+    await asyncio.sleep(0)
+    try:
+        assert knows.done() and await knows
+    finally:
+        finish.set()
+        await asyncio.gather(guessing, knows)
 
 
 @pytest.mark.parametrize(
