@@ -83,8 +83,11 @@ class ReplayHost:
         yield ReplayedTables(pid, self._answer)
 
     def hugetlbfs_devices(self) -> Sequence[tuple[int, int]]:
-        answer = self.frame.answers.get(("device", "hugetlbfs"), ())
-        return [(major, minor) for major, minor in cast(Sequence[Sequence[int]], answer)]
+        try:
+            answer = cast(Sequence[Sequence[int]], self._answer("device", "hugetlbfs"))
+        except HostError:
+            return ()
+        return [(major, minor) for major, minor in answer]
 
     def longest_hold(self, pid: int, label: str) -> float:
         try:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numa_exporter.bundle.archive import pack, unpack
 from numa_exporter.bundle.members import BundleError, member_of
 from numa_exporter.model.recording import Answer, Frame, Json, Question, Recording, Refusal
+from numa_exporter.sources.replay import ReplayHost
 
 MEMBER = "frames/0/proc/42.jsonl"
 FRAME = Frame(
@@ -205,6 +206,12 @@ def test_what_a_door_could_never_have_said_is_named(door: str, key: str, answer:
     with pytest.raises(BundleError, match=rf"^b\.tar\.gz: {MEMBER}:1: not an answer") as refused:
         unpack(with_line(line), "b.tar.gz")
     assert "\n" not in str(refused.value)
+
+
+def test_a_refusal_is_heard_at_every_door() -> None:
+    """Also at one that a live host never refuses."""
+    line = b'{"door": "device", "key": "hugetlbfs", "refused": "denied", "detail": ""}'
+    assert ReplayHost(unpack(with_line(line), "b")).hugetlbfs_devices() == ()
 
 
 def test_a_refusal_has_one_of_the_five_words() -> None:
