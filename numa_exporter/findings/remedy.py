@@ -44,7 +44,7 @@ def advice(forms: Iterable[str], notes: Iterable[str]) -> Advice:
 def bind(scene: Scene, workload: Workload, rank: Rank) -> Advice:
     """CPUs and memory together, before the engine starts."""
     may = target(scene.machine, rank).within(workload)
-    engine = _own_engine(rank, may)
+    engine = _own_engine(scene, workload, rank, may)
     forms = [*drop_cache(scene.machine, rank), *_own_forms(scene, workload, rank, engine)]
     notes = [*_engine_notes(engine), *_kubernetes_notes(scene, workload)]
     if may.cpus and may.mems:
@@ -57,7 +57,7 @@ def bind(scene: Scene, workload: Workload, rank: Rank) -> Advice:
 def bind_cpus(scene: Scene, workload: Workload, rank: Rank) -> Advice:
     """CPUs alone: no policy, no precondition."""
     may = target(scene.machine, rank).within(workload)
-    engine = _own_engine(rank, may)
+    engine = _own_engine(scene, workload, rank, may)
     forms = _own_forms(scene, workload, rank, engine)
     notes = [*_engine_notes(engine), *_kubernetes_notes(scene, workload)]
     notes.append("Bind at the start, so that memory is allocated there too.")
@@ -96,9 +96,13 @@ def _own_forms(scene: Scene, workload: Workload, rank: Rank, engine: Engine | No
     return [*engine_forms(scene.machine, workload, rank, engine), *container_forms(scene, workload)]
 
 
-def _own_engine(rank: Rank, may: Target) -> Engine | None:
-    """An engine cannot bind itself to what its container may not use: the limits come first, then a restart."""
-    return engine_of(rank) if may.cpus and may.mems else None
+def _own_engine(scene: Scene, workload: Workload, rank: Rank, may: Target) -> Engine | None:
+    """An engine cannot bind itself to what its container may not use: the limits come first, then a restart. Nor can
+    its memory be bound to a node that has none."""
+    engine = engine_of(rank) if may.cpus and may.mems else None
+    homes = [gpu.affinity[:1] for gpu in scene.machine.gpus if gpu.uuid in workload.gpus]
+    bare = {placed.id for placed in scene.machine.nodes if not placed.has_memory}
+    return None if engine and engine.memory_policy and any(bare & set(home) for home in homes) else engine
 
 
 def _command(workload: Workload, line: str) -> str:

@@ -183,15 +183,27 @@ def test_ranks_with_different_homes_get_no_container_limits() -> None:
     ]
 
 
-def test_nothing_is_bound_to_a_node_without_memory() -> None:
-    """P32: numactl refuses one. GPU-1's home is such a node of socket 1."""
+def bare_home() -> Parts:
+    """GPU-1's home is a node of socket 1 without memory."""
     nodes = (
         node(0, "0-3", {0: 10, 1: 21, 2: 21}),
         node(1, "4-7", {0: 21, 1: 10, 2: 12}, memory=0),
         node(2, "8-11", {0: 21, 1: 12, 2: 10}),
     )
     parts = replace(two_socket(0), topology=topology(*nodes, packages={0: 0, 1: 1, 2: 1}))
-    parts = parts.with_gpus(gpu(0, 0), gpu(1, 1))
+    return parts.with_gpus(gpu(0, 0), gpu(1, 1))
+
+
+def test_no_engine_is_told_to_bind_to_a_node_without_memory() -> None:
+    rank = task(1, gpus="GPU-1", mapped={"anon": {0: 4 * GIB}}, comm="VLLM::Worker_TP")
+    (found,) = of(last(lambda at: sample(bare_home(), rank, at=at)), "memory_remote")
+    assert "--numa-bind" not in (found.remedy or "")
+    assert "numactl --physcpubind=4-7 --membind=2 COMMAND" in forms(found)
+
+
+def test_nothing_is_bound_to_a_node_without_memory() -> None:
+    """P32: numactl refuses one."""
+    parts = bare_home()
     both = task(1, gpus={"GPU-0": 40 * GIB, "GPU-1": 40 * GIB})
     (found,) = of(last(lambda at: sample(parts, both, at=at)), "process_spans_sockets")
     assert (found.remedy or "").splitlines() == [
