@@ -147,6 +147,9 @@ def _ranks(report: Report, style: Style) -> Iterator[str]:
     machine = placement.machine
     if machine is None or not machine.gpus:
         return
+    if placement.attribution.attributed is None:
+        yield "Could not tell which process holds a GPU; see the sources below."
+        return
     if not placement.workloads:
         yield "No process holds a GPU here now."
     else:

@@ -52,10 +52,10 @@ def _cost(field: Callable[[ProcessCost], float | None]) -> Callable[[View], Iter
 
 def _gpu_processes(view: View) -> Iterator[Sample]:
     attribution = view.report.placement.attribution
-    yield ("attributed",), attribution.attributed
-    yield ("unattributed",), attribution.unattributed
-    yield ("denied",), attribution.denied
-    yield ("observer",), attribution.observer
+    for state in ("attributed", "unattributed", "denied", "observer"):
+        count = getattr(attribution, state)
+        if count is not None:
+            yield (state,), count
 
 
 def _memory_method(view: View) -> Iterator[Sample]:

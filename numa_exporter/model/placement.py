@@ -322,12 +322,12 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """GPU processes by how far they could be attributed."""
+    """GPU processes by how far they could be attributed; None where the processes are not known."""
 
-    attributed: int = 0
-    unattributed: int = 0
-    denied: int = 0
-    observer: int = 0
+    attributed: int | None = None
+    unattributed: int | None = None
+    denied: int | None = None
+    observer: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

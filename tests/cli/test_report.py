@@ -121,6 +121,11 @@ class TestText:
         made = report(*(sample(two_socket(), task(1, gpus="GPU-0", cpu={0: 1.0}), at=5.0 * look) for look in range(3)))
         assert "(not judged: needs 5 min)" in render(made, Style())
 
+    def test_holders_that_nobody_could_see_are_not_none(self) -> None:
+        told = render(report(replace(sample(two_socket()), processes=None)), Style())
+        assert "Could not tell which process holds a GPU" in told
+        assert "No process holds" in render(report(sample(two_socket())), Style())
+
     def test_gpus_that_nobody_answered_for_are_not_none(self) -> None:
         stuck = SourceHealth(
             name="gpus",

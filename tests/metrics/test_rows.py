@@ -162,6 +162,11 @@ class TestUnknown:
     def test_used_bytes_that_the_driver_does_not_tell(self) -> None:
         assert "numa_gpu_holding_bytes" not in names(exposed(sample(two_socket(), task(1, gpus={"GPU-0": None}))))
 
+    def test_processes_that_nobody_could_see_are_not_none(self) -> None:
+        assert set(series(exposed(sample(two_socket())), "numa_exporter_gpu_processes").values()) == {0}
+        blind = exposed(replace(sample(two_socket()), processes=None))
+        assert "numa_exporter_gpu_processes" not in names(blind)
+
     def test_without_a_machine_only_the_agent_speaks(self) -> None:
         found = exposed(sample(two_socket(), topology=None))
         assert all(name.startswith(("numa_exporter_", "process_")) for name in names(found))
