@@ -50,7 +50,7 @@ def _reason(workload: Workload, promised: Promises) -> str | None:
     if workload.qos_class in ("Burstable", "BestEffort"):
         return f"its pod is {workload.qos_class}, and only a Guaranteed one gets CPUs of its own"
     if workload.qos_class == "Guaranteed" and workload.key.container and promised.shared_cpus is not None:
-        return "its CPU request is no whole number"
+        return "it requests no whole number of CPUs"
     return None
 
 

@@ -12,6 +12,8 @@ import yaml
 from rule_test import FILES, REPOSITORY, RULES, alerts, groups
 
 from numa_exporter.cli.intents import load as load_intents
+from numa_exporter.findings import FINDINGS
+from numa_exporter.findings.rule import Rule
 from numa_exporter.formats import idlist
 from numa_exporter.metrics import TABLE
 from numa_exporter.model.thresholds import Thresholds, limits
@@ -90,6 +92,13 @@ def test_every_alert_links_to_its_section() -> None:
 def test_every_finding_of_the_contract_has_a_section() -> None:
     assert set(CODES) <= set(sections())
     assert len(sections()) == len(set(sections()))
+
+
+@pytest.mark.parametrize("rule", FINDINGS, ids=lambda rule: rule.code)
+def test_the_section_of_a_finding_names_its_levels(rule: Rule) -> None:
+    section = RUNBOOKS.read_text().split(f"\n## {rule.code}\n")[1].split("\n## ")[0]
+    first = section.strip().split(". ")[0].lower()
+    assert {level for level in ("warning", "info") if re.search(rf"\b{level}\b", first)} == set(rule.levels)
 
 
 def test_every_alert_section_says_what_when_and_how() -> None:
