@@ -23,7 +23,8 @@ def one_line(report: Report) -> str:
         )
         return ", ".join(parts) + "."
     parts.append(_count(len(machine.gpus), "GPU"))
-    parts.append(f"{_count(len(placement.workloads), 'workload')} on them")
+    known = placement.attribution.attributed is not None
+    parts.append(f"{_count(len(placement.workloads), 'workload')} on them" if known else "who holds them is not known")
     warnings = sum(1 for finding in report.findings if finding.level == "warning" and not finding.suppressed)
     parts.append(f"{_count(warnings, 'warning')}{_so_far(report)}")
     return ", ".join(parts) + "."

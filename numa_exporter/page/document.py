@@ -179,7 +179,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The whole report, as far as the page shows it."""
+    """The whole report, as far as the page shows it. ``holders_known``: whether anybody could see who holds a GPU."""
 
     taken_at: str | None
     mode: str | None
@@ -191,6 +191,7 @@ class Document:
     findings: tuple[Finding, ...]
     sources: tuple[Source, ...]
     thresholds: Mapping[str, float]
+    holders_known: bool
 
     @classmethod
     def read(cls, document: Record) -> "Document":
@@ -208,6 +209,7 @@ class Document:
             findings=tuple(Finding.read(finding) for finding in fields.records(document, "findings")),
             sources=tuple(Source.read(name, fields.record(sources, name)) for name in sources),
             thresholds=fields.numbers(document, "thresholds"),
+            holders_known=fields.record(document, "attribution").get("attributed", 0) is not None,
         )
 
     def is_down(self, *names: str) -> bool:

@@ -75,7 +75,7 @@ def _nothing_runs(document: Document) -> str:
         known = document.machine.nodes and document.machine.gpus_known
         blind = not known or document.is_down("topology", "gpus", "nvml")
         return "Could not tell which GPUs are here" if blind else "This machine has no GPU"
-    blind = document.is_down("nvml", "gpus", "processes")
+    blind = not document.holders_known or document.is_down("nvml", "gpus", "processes")
     return "Could not tell which process holds a GPU" if blind else "No process holds a GPU here now"
 
 

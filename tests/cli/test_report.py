@@ -122,8 +122,9 @@ class TestText:
         assert "(not judged: needs 5 min)" in render(made, Style())
 
     def test_holders_that_nobody_could_see_are_not_none(self) -> None:
-        told = render(report(replace(sample(two_socket()), processes=None)), Style())
-        assert "Could not tell which process holds a GPU" in told
+        blind = report(replace(sample(two_socket()), processes=None))
+        assert "Could not tell which process holds a GPU" in render(blind, Style())
+        assert "who holds them is not known" in one_line(blind)
         assert "No process holds" in render(report(sample(two_socket())), Style())
 
     def test_gpus_that_nobody_answered_for_are_not_none(self) -> None:

@@ -72,6 +72,8 @@ def test_a_machine_without_gpus_says_so_and_shows_the_machine() -> None:
 def test_nothing_is_claimed_that_a_source_which_is_down_would_have_seen() -> None:
     blind = {"nvml": DOWN}
     assert headline(report(sources=blind)) == "Could not tell which process holds a GPU"
+    unseen = report(attribution={"attributed": None})
+    assert headline(unseen) == "Could not tell which process holds a GPU"
     assert headline(report(gpus=[], sources=blind)) == "Could not tell which GPUs are here"
     assert headline({}) == "Could not tell which GPUs are here"
     assert "free" not in [e.text for e in page(report(sources=blind)).every("small")]
