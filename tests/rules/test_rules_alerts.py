@@ -547,6 +547,18 @@ def test_what_another_cluster_has_under_the_same_names_is_not_told(alert: str, p
     promtool_test(promtool, tmp_path, {**case.given, **elsewhere}, alerts={(alert, case.minute): list(fired.values())})
 
 
+@pytest.mark.parametrize("case", FIRES, ids=lambda c: c.alert)
+def test_with_cluster_as_an_external_label_the_words_are_the_same(case: Fires, promtool: str, tmp_path: Path) -> None:
+    """Then no series has it where the rules run: Prometheus adds it on the way out."""
+    given = {name.replace('cluster="eu",', "").replace('cluster="eu"', ""): v for name, v in case.given.items()}
+    labels = {name: value for name, value in case.expected.labels.items() if name != "cluster"}
+    expected = Alert(labels=labels, annotations=case.expected.annotations)
+    promtool_test(
+        promtool, tmp_path, given, rules=case.rules,
+        alerts={(case.alert, case.minute): [expected]}, external={"cluster": "eu"},
+    )  # fmt: skip
+
+
 def _renamed(alert: Alert) -> Alert:
     annotations = {name: text.replace("GPU-1", "GPU-9") for name, text in alert.annotations.items()}
     return Alert(labels=dict(alert.labels) | {"cluster": "us"}, annotations=annotations)
