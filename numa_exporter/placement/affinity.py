@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from numa_exporter.model.gpus import Gpu
 from numa_exporter.model.placement import AffinitySource, PlacedGpu, PlacedNode
+from numa_exporter.placement.nodes import in_one_place
 
 
 def place_gpu(gpu: Gpu, nodes: Mapping[int, PlacedNode]) -> PlacedGpu:
@@ -20,7 +21,7 @@ def place_gpu(gpu: Gpu, nodes: Mapping[int, PlacedNode]) -> PlacedGpu:
 
 def _affinity(gpu: Gpu, nodes: Mapping[int, PlacedNode]) -> tuple[tuple[int, ...], AffinitySource | None]:
     named = nodes.get(gpu.function.numa_node) if gpu.function and gpu.function.numa_node is not None else None
-    if named and _one_place(named, nodes):
+    if named and in_one_place(named):
         return tuple(sorted(named.nearest)), "sysfs"
     with_cpus = {placed.id for placed in nodes.values() if placed.online_cpus}
     # GB200 lists its own memory nodes too: "0,3-9,11-17".
@@ -30,9 +31,3 @@ def _affinity(gpu: Gpu, nodes: Mapping[int, PlacedNode]) -> tuple[tuple[int, ...
     if len(with_cpus) == 1:
         return tuple(with_cpus), "only_node"
     return (), None
-
-
-def _one_place(named: PlacedNode, nodes: Mapping[int, PlacedNode]) -> bool:
-    """Whether the CPU nodes nearest to it are one node or of one socket: a tie across sockets says nothing."""
-    sockets = {nodes[node].socket for node in named.nearest}
-    return len(named.nearest) == 1 or (len(sockets) == 1 and None not in sockets)

@@ -9,6 +9,7 @@ from numa_exporter.model.ids import Locality
 from numa_exporter.model.machine import Device, PciFunction
 from numa_exporter.model.placement import DevicePath, Machine, PlacedDevice, PlacedGpu, Tally
 from numa_exporter.placement.locality import counted, localities
+from numa_exporter.placement.nodes import in_one_place
 
 PEERS = ("nic", "rdma", "nvme")
 NETWORK = ("nic", "rdma")
@@ -32,7 +33,7 @@ def place_device(device: Device, machine: Machine, interrupts: Tally[tuple[PciAd
     """The device with its socket and its interrupts against its own node."""
     own = machine.node(device.function.numa_node) if device.function.numa_node is not None else None
     by_locality: dict[Locality, int] | None = None
-    if own and device.interrupts is not None and interrupts is not None:
+    if own and in_one_place(own) and device.interrupts is not None and interrupts is not None:
         fired = {
             placed.id: int(interrupts.total.get((device.function.address, placed.id), 0)) for placed in machine.nodes
         }

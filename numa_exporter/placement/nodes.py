@@ -35,6 +35,11 @@ def nearest(node: NumaNode, others: Sequence[PlacedNode]) -> tuple[int, ...]:
     return tuple(other for other, distance in known.items() if distance == least)
 
 
+def in_one_place(placed: PlacedNode) -> bool:
+    """Whether the CPU nodes nearest to it are one node or of one socket: a tie across sockets says nothing."""
+    return len(placed.nearest) == 1 or (bool(placed.nearest) and placed.socket is not None)
+
+
 def node_of_cpu(nodes: Iterable[PlacedNode]) -> dict[int, int]:
     """Node of every online CPU."""
     return {cpu: placed.id for placed in nodes for cpu in placed.online_cpus}

@@ -254,6 +254,16 @@ class TestDevicesAndPaths:
         found = machine(replace(parts, devices=replace(parts.devices, devices=(ipoib, rdma))))
         assert [one.interrupts for one in found.devices] == [{"local": 10, "remote": 4}] * 2
 
+    @pytest.mark.parametrize("distances", [{}, {0: 20, 1: 20, 2: 10}])
+    def test_interrupts_of_a_device_on_memory_between_sockets_have_no_locality(self, distances: dict[int, int]) -> None:
+        """Nobody knows where it is: neither 0 local nor all local."""
+        nodes = node(0, "0-3", {0: 10, 1: 21}), node(1, "4-7", {0: 21, 1: 10}), node(2, "", distances)
+        device = two_socket(1).devices.devices[0]
+        there = replace(device, interrupts={0: 5}, function=replace(device.function, numa_node=2))
+        parts = with_nodes(*nodes, packages={0: 0, 1: 1})
+        found = machine(replace(parts, devices=replace(parts.devices, devices=(there,))))
+        assert found.devices[0].interrupts is None
+
     def test_interrupts_of_a_device_without_a_node_have_no_locality(self) -> None:
         parts = two_socket(1)
         device = parts.devices.devices[0]
