@@ -73,7 +73,10 @@ def _run(args: argparse.Namespace) -> int:
         sys.stdout.flush()
         return status
     except UsageError as error:
-        print(f"numa-exporter {args.verb}: {error}", file=sys.stderr)
+        # It may quote a bundle or a table that somebody else has made. Not at the top: few starts end here.
+        from numa_exporter.cli.report_text import Style, harmless
+
+        print(f"numa-exporter {args.verb}: {harmless(str(error), Style())}", file=sys.stderr)
         return EXIT_UNKNOWN
     except OSError as error:
         if error.filename is not None:

@@ -8,7 +8,7 @@ from numa_exporter.agent.look import Looker
 from numa_exporter.agent.pipeline import Pipeline
 from numa_exporter.cli import against, flags
 from numa_exporter.cli.errors import EXIT_FOUND, EXIT_OK, EXIT_UNKNOWN
-from numa_exporter.cli.report_text import Style, columns
+from numa_exporter.cli.report_text import Style, columns, harmless
 from numa_exporter.formats import idlist
 from numa_exporter.formats.smi_topology import SmiTopology
 from numa_exporter.model.placement import Machine, PlacedGpu
@@ -53,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
     if not machine.gpus:
         print("No GPU is visible on this host.")
         return EXIT_OK
-    print("\n".join(matrix(machine, Style.of(sys.stdout))))
+    style = Style.of(sys.stdout)
+    print(harmless("\n".join(matrix(machine, style)), style))
     print(LEGEND)
     if machine.virtual:
         print("This is a virtual machine: its PCIe tree may not be the real one.")
@@ -65,7 +66,7 @@ def _compare(table: SmiTopology, machine: Machine) -> int:
     names = {_name(number, placed): placed for number, placed in enumerate(machine.gpus)}
     found = list(against.doubts(table, machine, names))
     for doubt in found:
-        print(doubt)
+        print(harmless(str(doubt), Style()))
     print(against.verdict(found, len(table.gpus)))
     if any(doubt.ours is not None for doubt in found):
         return EXIT_FOUND

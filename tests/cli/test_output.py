@@ -1,14 +1,19 @@
-"""Whatever standard output is, and whenever a person presses Ctrl-C: no trace."""
+"""Whatever standard output is, whatever is written to it, and whenever a person presses Ctrl-C."""
 
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from numa_exporter.cli.main import main
 from tests.agent.agent_process import COMMAND
+from tests.builders import placed, sample, two_socket
 from tests.conftest import REPOSITORY
 
 BUNDLE = str(REPOSITORY / "tests/hosts/two-sockets-well/bundle.tar.gz")
@@ -58,3 +63,25 @@ sys.exit(main(["serve"]))
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+def test_a_device_of_somebody_elses_tree_does_not_write_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = placed(sample(two_socket(1))).machine
+    assert machine is not None
+    evil = tuple(replace(path, peer="nic\x1b]0;owned\x07") for path in machine.paths)
+    report = SimpleNamespace(placement=SimpleNamespace(machine=replace(machine, paths=evil)))
+    monkeypatch.setattr("numa_exporter.cli.topo.Looker.look", lambda _: report)
+    assert main(["topo", "--path.rootfs", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "\x1b" not in told and "\x07" not in told
+    assert r"nic\x1b]0;owned\x07" in told
+
+
+def test_nor_does_what_it_is_refused_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "topo\x1b[2J.txt"
+    assert main(["topo", "--against", str(table)]) == 2
+    assert capsys.readouterr().err == (
+        rf"numa-exporter topo: --against: {tmp_path}/topo\x1b[2J.txt: No such file or directory" + "\n"
+    )
