@@ -42,7 +42,8 @@ def _ranks_are_bound(workload: Workload) -> bool:
 RULE = Rule(
     code="cpuset_unconfined",
     levels=("info",),
-    docs="Less than half of the CPUs that a container may use are at home, and its ranks are not bound.",
+    docs="Less than half of the CPUs that a container may use are at home, some are on another socket, and its ranks "
+    "are not bound.",
     find=find,
     looks=True,
 )
