@@ -5,6 +5,7 @@ With SCREENSHOTS=DIRECTORY each page is also written there as a picture, to be l
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from numa_exporter.page import render
 from tests.browser.demo import NAMES as DEMOS
 from tests.browser.demo import demo
 from tests.browser.site import Site
+from tests.hosts.recorded import HOSTS, replay
+from tests.hosts.recorded import names as recorded
 from tests.page.reports import NAMES, Json, everything, rank, report, stored, workload
 
 if TYPE_CHECKING:
@@ -35,6 +38,9 @@ MACHINES: dict[str, Callable[[], Json]] = {
         workload("a", rank(0, [0], low_confidence="known by open files only"), rank(1, [1], unjudged="sockets unknown"))
     ),
     "empty": dict,
+}
+RECORDED: dict[str, Callable[[], Json]] = {
+    f"host-{name}": partial(lambda name: json.loads(replay(HOSTS / name, "--json")), name) for name in recorded()
 }
 WIDTHS = (320, 420, 768, 1366, 1920)
 AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -66,9 +72,10 @@ def visit(browser: Browser, url: str, width: int, **options: str) -> Iterator[tu
     page.close()
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", [*MACHINES, *RECORDED])
 def test_quiet_and_within_every_window(browser: Browser, site: Site, name: str) -> None:
-    with visit(browser, site.put(name, render(MACHINES[name]())), WIDTHS[0]) as (page, complaints):
+    document = RECORDED[name]() if name in RECORDED else MACHINES[name]()
+    with visit(browser, site.put(name, render(document)), WIDTHS[0]) as (page, complaints):
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": FOLD})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
