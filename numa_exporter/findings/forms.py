@@ -85,7 +85,8 @@ def limit_forms(scene: Scene, workload: Workload, to: Target) -> Iterator[str]:
         yield from kubernetes_forms(scene.machine, scene.placement.promises, workload)
     elif kind in ("docker", "podman"):
         beside = f"  # {name}" if _PLAIN.fullmatch(name) else ""
-        yield f"{kind} run --cpuset-cpus={to.cpu_list} --cpuset-mems={to.mem_list} ...{beside}"
+        mems = f" --cpuset-mems={to.mem_list}" if to.mems else ""
+        yield f"{kind} run --cpuset-cpus={to.cpu_list}{mems} ...{beside}"
     elif kind == "slurm":
         yield "sbatch --gres-flags=enforce-binding ...\nsrun --mem-bind=local ..."
     elif _PLAIN.fullmatch(unit) and unit.endswith(".service") and not unit.startswith("user@"):
@@ -98,11 +99,9 @@ def drop_in(unit: str, to: Target, *, v1: bool) -> str:
 
     systemd sets a unit's cpuset on cgroup v2 alone; on v1 it gives the process a mask and a policy.
     """
-    lines = (
-        (f"CPUAffinity={to.cpu_list}", "NUMAPolicy=bind", f"NUMAMask={to.mem_list}")
-        if v1
-        else (f"AllowedCPUs={to.cpu_list}", f"AllowedMemoryNodes={to.mem_list}")
-    )
+    cpus = f"CPUAffinity={to.cpu_list}" if v1 else f"AllowedCPUs={to.cpu_list}"
+    mems = ("NUMAPolicy=bind", f"NUMAMask={to.mem_list}") if v1 else (f"AllowedMemoryNodes={to.mem_list}",)
+    lines = (cpus, *(mems if to.mems else ()))  # an empty list would take limits away
     name = quote(unit)  # a backslash of systemd's escaping (\\x2d) is the shell's too
     how = f"# systemctl stop {name}; then systemctl edit {name} (a drop-in of these lines); then systemctl start {name}"
     return "\n".join((how, "[Service]", *lines))

@@ -88,7 +88,8 @@ def _of_container(scene: Scene, workload: Workload, rank: Rank, to: Target, note
     if not forms and in_pod(workload) and not _agent(scene):
         notes = [ORDERED_ALREADY, *notes]
     elif not forms:
-        notes = [f"Its cpuset: CPUs {to.cpu_list}, memory nodes {to.mem_list}.", *notes]
+        mems = f", memory nodes {to.mem_list}" if to.mems else ""
+        notes = [f"Its cpuset: CPUs {to.cpu_list}{mems}.", *notes]
     return advice(forms, [*_kubernetes_notes(scene, workload), *notes, effect(scene, rank)])
 
 

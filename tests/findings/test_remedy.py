@@ -1,5 +1,6 @@
 """What to type: exact, safe, and with what it needs."""
 
+import re
 import shlex
 from configparser import ConfigParser
 from dataclasses import replace
@@ -199,6 +200,22 @@ def test_no_engine_is_told_to_bind_to_a_node_without_memory() -> None:
     (found,) = of(last(lambda at: sample(bare_home(), rank, at=at)), "memory_remote")
     assert "--numa-bind" not in (found.remedy or "")
     assert "numactl --physcpubind=4-7 --membind=2 COMMAND" in forms(found)
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "expected"),
+    [("/docker/" + "ab" * 32, "docker run --cpuset-cpus=4-7 ..."), (VLLM, "AllowedCPUs=4-7")],
+    ids=["docker", "unit"],
+)
+def test_a_memory_home_that_is_not_known_is_not_an_empty_one(cgroup: str, expected: str) -> None:
+    """A home without memory and no distances: an empty list would take the container's limits away."""
+    parts = bare_home()
+    parts = parts.change_topology(nodes=tuple(replace(one, distances={}) for one in parts.topology.nodes))
+    rank = task(1, gpus="GPU-1", cgroup=cgroup)
+    limits = Cgroup(path=cgroup, version=2, cpus=cpus("0-3"), mems=frozenset({0, 2}))
+    (found,) = of(last(lambda at: sample(parts, rank, at=at, cgroups=(limits,))), "cpuset_off_home")
+    assert expected in (found.remedy or "")
+    assert not re.search(r"mems|MemoryNodes", found.remedy or "")
 
 
 def test_nothing_is_bound_to_a_node_without_memory() -> None:
