@@ -4,7 +4,7 @@ kubernetes kubelet/pkg/apis/podresources/v1; the messages are in podresources.pr
 container id in it. Sizes are bytes. CPU ids are exclusive CPUs only: none means the shared pool.
 
 proto3 leaves out what is zero: NUMA node 0 is an empty message and is node 0; topology is unknown only where there
-is none at all, or one without a node.
+is none at all, or one without a node, or one with node -1, as sysfs says of a device that it does not place.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -177,4 +177,5 @@ def _claimed(messages: "Iterable[pb.DynamicResource]") -> Iterable[ClaimedDevice
 
 
 def _nodes(topology: "pb.TopologyInfo") -> frozenset[int] | None:
-    return frozenset(node.ID for node in topology.nodes) or None
+    # Plugins hand on sysfs' -1 as if it were a node.
+    return frozenset(node.ID for node in topology.nodes if node.ID >= 0) or None

@@ -39,6 +39,11 @@ def test_no_topology_is_unknown() -> None:
     assert devices(topology={}).nodes is None
 
 
+def test_node_minus_1_is_no_node() -> None:
+    assert devices(topology={"nodes": [{"ID": -1}]}).nodes is None
+    assert devices(topology={"nodes": [{"ID": -1}, {"ID": 1}]}).nodes == {1}
+
+
 def test_a_container_without_cpu_ids_shares_the_pool() -> None:
     (pod,) = parse({"name": "p", "namespace": "n", "containers": [{"name": "c"}, {"name": "d", "cpu_ids": [0, 3]}]})
     assert [container.cpus for container in pod.containers] == [frozenset(), {0, 3}]
