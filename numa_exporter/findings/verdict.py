@@ -104,7 +104,7 @@ def _memory_doubt(rank: Rank, dimension: Dimension, limits: Thresholds) -> str |
     if rank.withheld is not None:
         return "withheld"
     if not rank.memory_home:
-        return "home unknown"
+        return "no memory home"
     if rank.mapped is None:
         return "no reading"
     considered = rank.considered.get(dimension, 0.0)

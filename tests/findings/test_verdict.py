@@ -209,8 +209,8 @@ def test_memory_is_not_judged_where_its_home_is_unknown() -> None:
     parts = replace(two_socket(0), topology=topology(*nodes, packages={0: 0, 1: 0, 2: 1})).with_gpus(gpu(0, 0))
     rank = task(1, gpus="GPU-0", mapped={"anon": {1: 2 * GIB, 2: 2 * GIB}, "driver": {2: GIB}})
     judged = last(script(rank, parts=parts))
-    assert verdict(judged, "memory").not_judged == "home unknown"
-    assert verdict(judged, "host_buffers").not_judged == "home unknown"
+    assert verdict(judged, "memory").not_judged == "no memory home"
+    assert verdict(judged, "host_buffers").not_judged == "no memory home"
     (placed_rank,) = placed(sample(parts, rank)).workloads[0].ranks
     assert not {"memory", "host_buffers", "memory_mask"} & placed_rank.misalignment.keys()
 
