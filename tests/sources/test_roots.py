@@ -9,7 +9,7 @@ import pytest
 from numa_exporter.cli import flags
 from numa_exporter.sources.host import HostError
 from numa_exporter.sources.live import LiveHost
-from numa_exporter.sources.roots import Roots
+from numa_exporter.sources.roots import BOOT_ID, Roots
 
 
 @pytest.fixture
@@ -63,3 +63,15 @@ def test_the_kubelets_socket_is_found_behind_the_link(
     words = [word.format(root=root) for word in flag]
     flags.open_host(parser.parse_args(["--path.rootfs", str(root), "--path.procfs", "/proc", *words]))
     assert asked == [os.path.join(root, "mnt/disk/kubelet/pod-resources/kubelet.sock")]
+
+
+@pytest.mark.parametrize("boot_id", ["pipe", "endless"])
+def test_a_boot_id_that_is_none_makes_a_foreign_tree_at_once(root: Path, boot_id: str) -> None:
+    """Neither waits for a writer nor reads until the memory is full."""
+    file = Path(f"{root}{BOOT_ID}")
+    file.parent.mkdir(parents=True)
+    if boot_id == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+    assert Roots(rootfs=str(root)).foreign()
