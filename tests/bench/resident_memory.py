@@ -66,7 +66,7 @@ BENCHMARK = Benchmark(
     title="Resident memory",
     method=f"The agent's own loop with every source, under the load of the tick's benchmark (ranks of 64 MiB) and a "
     f"process of {MAPPINGS} mappings, for {TICKS} ticks, its clock put {SECONDS} s forward between them: an hour. Its "
-    "page and metrics are rendered at each tick and scraped each second. Debian's prometheus-node-exporter and a bare "
+    "page is asked for at each tick, its metrics each second. Debian's prometheus-node-exporter and a bare "
     f"prometheus_client behind aiohttp, each after {SCRAPES} scrapes.",
     run=run,
 )

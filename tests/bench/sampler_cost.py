@@ -22,8 +22,8 @@ LAYOUTS = (
 )
 
 PROFILE = (
-    "profile: where pages are sparse a look makes some 160 PAGEMAP_SCAN calls of 30 µs each, of which the kernel takes "
-    "a quarter and Python the rest; fewer windows would cost less and widen the error bound"
+    "profile: where pages are sparse a look makes up to 128 PAGEMAP_SCAN calls; a window takes 20 to 30 µs, a third of "
+    "them in the kernel and the rest in Python; fewer windows would cost less and widen the error bound"
 )
 
 

@@ -4,7 +4,7 @@
 
 COUNT ticks; the agent's clock goes SECONDS ahead from one to the next, whatever time they take. The flags are those of
 `serve`. Prints one JSON line each: CPU milliseconds of every source's thread, of join and judge, of rendering, of the
-whole process; resident bytes. Its web server listens meanwhile, on the port that the first line names.
+whole process, then of the page and the JSON document, for which somebody asks after each tick; resident bytes. Its web server listens meanwhile, on the port that the first line names.
 """
 
 import asyncio
@@ -72,7 +72,9 @@ async def _run(loop: Loop, pipeline: TimedPipeline, host: HurriedHost, count: in
         after, spent = _threads(), time.process_time() - whole
         parts = {name: used - before.get(name, 0.0) for name, used in after.items()}
         rendering = parts.pop("render", 0.0) - pipeline.judged
-        told = {**parts, "join and judge": pipeline.judged, "rendering": rendering, "tick": spent}
+        await loop.shown()
+        asked = _threads()["render"] - after["render"]
+        told = {**parts, "join and judge": pipeline.judged, "rendering": rendering, "asked": asked, "tick": spent}
         print(json.dumps({**{name: 1000 * used for name, used in told.items()}, "resident": _resident()}), flush=True)
         await asyncio.sleep(PAUSE)
         host.ahead += seconds - PAUSE
