@@ -4,7 +4,8 @@
 
 COUNT ticks; the agent's clock goes SECONDS ahead from one to the next, whatever time they take. The flags are those of
 `serve`. Prints one JSON line each: CPU milliseconds of every source's thread, of join and judge, of rendering, of the
-whole process, then of the page and the JSON document, for which somebody asks after each tick; resident bytes. Its web server listens meanwhile, on the port that the first line names.
+whole process, then of the page and the JSON document, for which somebody asks after each tick; resident bytes. Its web
+server listens meanwhile, on the port that the first line names.
 """
 
 import asyncio
