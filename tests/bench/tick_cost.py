@@ -54,7 +54,7 @@ def run() -> Iterator[Result]:
             "ms; what is between the least and the median is the machine's other load",
             "profile, least times: of 10 µs a thread 5 are open, read and close of its schedstat, 2 its affinity, the "
             "rest Python; the join is 90 µs a workload, spread over some 300 calls of which none takes a tenth; "
-            "rendering is the exposition, two thirds of it in prometheus_client",
+            "rendering is the exposition, more than half of it in the writer of prometheus_client",
         ),
     )
 
