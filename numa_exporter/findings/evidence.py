@@ -48,7 +48,7 @@ def masks(rank: Rank) -> Iterator[Evidence]:
     masks = {group.allowed for group in rank.thread_groups}
     for allowed in sorted(masks, key=sorted)[:4]:
         count = sum(group.threads for group in rank.thread_groups if group.allowed == allowed)
-        line = f"Cpus_allowed_list: {idlist.render(allowed)} ({count} threads)"
+        line = f"Cpus_allowed_list: {idlist.render(allowed)} ({count} thread{'s' if count > 1 else ''})"
         yield Evidence(path=f"/proc/{leader(rank)}/task/*/status", line=line)
 
 
