@@ -30,6 +30,8 @@ SWITCH_SECONDS = 0.0005
 """Instead of five milliseconds: a scrape need not wait for a long parse in another thread."""
 YOUNG_OBJECTS = 10_000
 """After which the garbage collector looks for cycles, instead of 700: a tick makes many objects, and no cycles."""
+OPEN_FILES = 65_536
+"""A hard limit may be a thousand million, and there are libraries that close every descriptor before they exec."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -128,9 +130,11 @@ def settle() -> None:
 def _raise_descriptors() -> None:
     """A thousand idle connections take the usual soft limit whole: no file of the host could be opened any more. That
     limit is for programs that select(); Go raises it for every exporter (syscall/rlimit.go)."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= min(OPEN_FILES, hard):
+        return
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(OPEN_FILES, hard), hard))
     except (OSError, ValueError) as error:  # a filter of system calls
         log.info("the limit of open files stays", extra={"detail": str(error)})
 
