@@ -27,7 +27,7 @@ class Certificate:
         if stamps == self._stamps:
             return False
         self._made()  # a context that failed half-way would serve one's certificate with another's key
-        self.context.load_cert_chain(*self._files)
+        self._load(self.context)
         self._stamps = stamps
         return True
 
@@ -44,8 +44,12 @@ class Certificate:
     def _made(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = self._minimum
-        context.load_cert_chain(*self._files)
+        self._load(context)
         return context
+
+    def _load(self, context: ssl.SSLContext) -> None:
+        # With a password, that of an encrypted key is not asked for on a terminal: nothing would turn until it comes.
+        context.load_cert_chain(*self._files, password="")
 
     def _stamped(self) -> Sequence[tuple[int, int]]:
         """Kubernetes swaps a link to a new folder: another inode, whatever the time says."""

@@ -148,6 +148,19 @@ def test_a_renewed_certificate_is_served(tmp_path: Path, need_tool: Callable[[st
 
 
 @pytest.mark.real
+def test_the_password_of_a_key_is_not_asked_for(tmp_path: Path, need_tool: Callable[[str, str], str]) -> None:
+    openssl = need_tool("openssl", "openssl")
+    certificate(openssl, tmp_path, "first")
+    key = str(tmp_path / "server.key")
+    subprocess.run([openssl, "ec", "-aes256", "-passout", "pass:secret", "-in", key, "-out", key], check=True)
+    file = tmp_path / "web.yml"
+    file.write_text("tls_server_config: {cert_file: server.crt, key_file: server.key}\n")
+    with pytest.raises(WebConfigError) as refused:
+        load(str(file))
+    assert isinstance(refused.value.__cause__, ssl.SSLError), "and not what reading from no terminal ends in"
+
+
+@pytest.mark.real
 def test_promtool_accepts_what_we_accept(tmp_path: Path, need_tool: Callable[[str, str], str]) -> None:
     promtool, openssl = need_tool("promtool", "prometheus"), need_tool("openssl", "openssl")
     certificate(openssl, tmp_path, "localhost")
