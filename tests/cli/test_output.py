@@ -58,6 +58,7 @@ class Interrupting(MetaPathFinder):
         if name == "numa_exporter.cli.serve":
             os.kill(os.getpid(), {int(signal.SIGINT)})
 sys.meta_path.insert(0, Interrupting())
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job has it ignored
 from numa_exporter.cli.main import main
 sys.exit(main(["serve"]))
 """

@@ -287,7 +287,9 @@ log = Path(os.environ["NVML_SHIM_LOG"])
 while "nvmlDeviceGetUUID" not in log.read_text():
     time.sleep(0.01)
 answer = [nvmlDeviceGetUUID(handles[1]), stuck.is_alive(), list(done)]
-Path({str(nvml_shim.file)!r}).write_text({GPU0!r} + "\\n")
+whole = Path({str(nvml_shim.file)!r})
+whole.with_suffix(".new").write_text({GPU0!r} + "\\n")
+whole.with_suffix(".new").replace(whole)  # half a file would be another answer
 stuck.join()
 answer.append(done)
 """
