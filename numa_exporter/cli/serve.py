@@ -2,13 +2,10 @@
 
 import argparse
 import asyncio
-import gc
 import logging
 import os
 import re
-import resource
 import signal
-import sys
 from dataclasses import replace
 from errno import EADDRINUSE
 
@@ -18,20 +15,13 @@ from numa_exporter.agent.governor import Governor
 from numa_exporter.agent.loop import Loop
 from numa_exporter.agent.pipeline import Pipeline
 from numa_exporter.agent.web_config import WebConfig, WebConfigError, load
-from numa_exporter.cli import flags
+from numa_exporter.cli import flags, interpreter
 from numa_exporter.cli.errors import EXIT_OK, UsageError
 from numa_exporter.cli.summary import one_line, whole
 from numa_exporter.sources.nvml import Nvml
 from numa_exporter.sources.table import TICK_SECONDS
 
 log = logging.getLogger("numa_exporter")
-
-SWITCH_SECONDS = 0.0005
-"""Instead of five milliseconds: a scrape need not wait for a long parse in another thread."""
-YOUNG_OBJECTS = 10_000
-"""After which the garbage collector looks for cycles, instead of 700: a tick makes many objects, and no cycles."""
-OPEN_FILES = 65_536
-"""A hard limit may be a thousand million, and there are libraries that close every descriptor before they exec."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -114,29 +104,9 @@ def agent(args: argparse.Namespace, read: Pipeline) -> Loop:
 
 def listen(args: argparse.Namespace, loop: Loop, nvml: Nvml | None = None) -> None:
     """Tick and answer until somebody says stop."""
-    settle()
+    interpreter.settle()
     host, port = address(args.listen)
     asyncio.run(_serve(loop, host, port, _web_config(args.web_config), nvml))
-
-
-def settle() -> None:
-    """Set the interpreter up for a process that runs for months."""
-    sys.setswitchinterval(SWITCH_SECONDS)
-    gc.freeze()  # modules are never garbage: a full collection need not look at them
-    gc.set_threshold(YOUNG_OBJECTS)
-    _raise_descriptors()
-
-
-def _raise_descriptors() -> None:
-    """A thousand idle connections take the usual soft limit whole: no file of the host could be opened any more. That
-    limit is for programs that select(); Go raises it for every exporter (syscall/rlimit.go)."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft >= min(OPEN_FILES, hard):
-        return
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(OPEN_FILES, hard), hard))
-    except (OSError, ValueError) as error:  # a filter of system calls
-        log.info("the limit of open files stays", extra={"detail": str(error)})
 
 
 def address(text: str) -> tuple[str | None, int]:

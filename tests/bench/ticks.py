@@ -20,7 +20,7 @@ from numa_exporter.agent import logs, web
 from numa_exporter.agent.loop import Loop
 from numa_exporter.agent.pipeline import Pipeline
 from numa_exporter.agent.web_config import WebConfig
-from numa_exporter.cli import flags, serve
+from numa_exporter.cli import flags, interpreter, serve
 from numa_exporter.cli.main import parser
 from numa_exporter.model.report import Report
 from numa_exporter.model.sample import Sample
@@ -56,7 +56,7 @@ class TimedPipeline(Pipeline):
 
 def main() -> None:
     count, seconds, *given = sys.argv[1:]
-    serve.settle()
+    interpreter.settle()
     args = parser().parse_args(["serve", *given])
     logs.start(args.log_level, args.log_format)
     host = HurriedHost(Roots(), Nvml())
