@@ -12,11 +12,14 @@ from . import rules, servers
 from .servers import INSTALLED, Programs
 
 STEP = 60.0
+BLOCK = 7200.0
+"""Seconds of a block; blocks begin at multiples."""
 EMPTY = "global: {evaluation_interval: 1m}\n"
 
 
 def fill(data: Path, samples: Sequence[Path], begin: float, end: float, programs: Programs = INSTALLED) -> None:
     """Blocks in ``data`` from OpenMetrics files, and recorded series from ``begin`` to ``end`` (unix time)."""
+    begin = clear_of_boundary(begin)
     data.mkdir(exist_ok=True)
     for file in samples:
         _blocks(programs, "openmetrics", str(file), str(data))
@@ -30,6 +33,13 @@ def fill(data: Path, samples: Sequence[Path], begin: float, end: float, programs
             window = (f"--start={begin:.0f}", f"--end={end:.0f}", f"--eval-interval={STEP:.0f}s")
             where = (f"--url={server.url}", f"--output-dir={data}", str(file))
             _blocks(programs, "rules", *window, *where)
+
+
+def clear_of_boundary(begin: float) -> float:
+    """The same moment, or the next block's first where this block has less than a step left: promtool ends without a
+    word, and without a sample, where no evaluation of a group falls into the first block."""
+    left = BLOCK - begin % BLOCK
+    return begin + left if left < STEP else begin
 
 
 def _blocks(programs: Programs, *arguments: str) -> None:
