@@ -1,5 +1,6 @@
 """One line about what is seen, for people who have just started the agent."""
 
+from numa_exporter.model.amounts import plural
 from numa_exporter.model.report import Report
 
 
@@ -9,11 +10,11 @@ def one_line(report: Report) -> str:
     machine = placement.machine
     if machine is None:
         return "The machine could not be read: see numa_exporter_source_up."
-    parts = [_count(len(machine.nodes), "NUMA node")]
+    parts = [plural(len(machine.nodes), "NUMA node")]
     if machine.sockets:
-        parts.append(_count(len(machine.sockets), "socket"))
+        parts.append(plural(len(machine.sockets), "socket"))
     cpus = sum(len(placed.online_cpus) for placed in machine.nodes)
-    parts.append(_count(cpus, "CPU"))
+    parts.append(plural(cpus, "CPU"))
     if not machine.gpus_known:
         parts.append("GPUs unknown: nobody has answered for them yet")
         return ", ".join(parts) + "."
@@ -22,11 +23,11 @@ def one_line(report: Report) -> str:
             "no GPU: only the machine is served. To see one with GPUs: numa-exporter demo, or make demo in a checkout"
         )
         return ", ".join(parts) + "."
-    parts.append(_count(len(machine.gpus), "GPU"))
+    parts.append(plural(len(machine.gpus), "GPU"))
     known = placement.attribution.attributed is not None
-    parts.append(f"{_count(len(placement.workloads), 'workload')} on them" if known else "who holds them is not known")
+    parts.append(f"{plural(len(placement.workloads), 'workload')} on them" if known else "who holds them is not known")
     warnings = sum(1 for finding in report.findings if finding.level == "warning" and not finding.suppressed)
-    parts.append(f"{_count(warnings, 'warning')}{_so_far(report)}")
+    parts.append(f"{plural(warnings, 'warning')}{_so_far(report)}")
     return ", ".join(parts) + "."
 
 
@@ -42,7 +43,3 @@ def _so_far(report: Report) -> str:
 def whole(report: Report) -> bool:
     """Whether each source was read or has failed: before that, what is not there may only be late."""
     return all(health.read_at is not None or health.failure is not None for health in report.health.values())
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from numa_exporter.findings import words
 from numa_exporter.formats import idlist
+from numa_exporter.model import amounts
 from numa_exporter.model.ids import Backing
 from numa_exporter.model.kubelet import Grant, Promises
 from numa_exporter.model.placement import Machine, PlacedGpu, Rank, Workload
@@ -48,7 +49,7 @@ def masks(rank: Rank) -> Iterator[Evidence]:
     masks = {group.allowed for group in rank.thread_groups}
     for allowed in sorted(masks, key=sorted)[:4]:
         count = sum(group.threads for group in rank.thread_groups if group.allowed == allowed)
-        line = f"Cpus_allowed_list: {idlist.render(allowed)} ({count} thread{'s' if count > 1 else ''})"
+        line = f"Cpus_allowed_list: {idlist.render(allowed)} ({amounts.plural(count, 'thread')})"
         yield Evidence(path=f"/proc/{leader(rank)}/task/*/status", line=line)
 
 

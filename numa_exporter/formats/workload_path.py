@@ -156,7 +156,7 @@ def _in_pod(path: str, components: Sequence[str], pod: Pod) -> WorkloadPath:
     inner = _containers(components, pod.at + 1, in_pod=True)
     outer = _containers(components[: pod.at])
     own_at, container_id, runtime = inner[0] if inner else (pod.at, None, None)
-    slurm_job_id, slurm_step = _job(path)
+    slurm_job_id, slurm_step = _job(_SLURM.search(path))
     return WorkloadPath(
         kind="k8s-container" if inner else "pod-no-container",
         path=path,
@@ -180,7 +180,7 @@ def _container(path: str, components: Sequence[str]) -> WorkloadPath | None:
     # A CRI name without its pod: the reader's cgroup namespace hides it, the names on disk can still tell it.
     in_kubernetes = components[at].startswith(("cri-containerd-", "crio-"))
     unit = f"{runtime}/{container_id[:12]}" if runtime in ("docker", "podman") else shown(components[at])
-    slurm_job_id, slurm_step = _job(path)
+    slurm_job_id, slurm_step = _job(_SLURM.search(path))
     return WorkloadPath(
         kind="k8s-container" if in_kubernetes else "container",
         path=path,
@@ -194,9 +194,8 @@ def _container(path: str, components: Sequence[str]) -> WorkloadPath | None:
     )
 
 
-def _job(path: str) -> tuple[str | None, str | None]:
+def _job(match: re.Match[str] | None) -> tuple[str | None, str | None]:
     """(job, step) of Slurm, also where a container is in the job or the job in a container (slurmd in a pod)."""
-    match = _SLURM.search(path)
     if match is None:
         return None, None
     return match["job"] or match["sluid"], shown(match["step"]) if match["step"] else None
@@ -206,7 +205,7 @@ def _slurm(path: str) -> WorkloadPath | None:
     match = _SLURM.search(path)
     if match is None:
         return None
-    job, step = _job(path)
+    job, step = _job(match)
     return WorkloadPath(
         kind="slurm-job",
         path=path,

@@ -27,7 +27,7 @@ def decimal(value: float) -> str:
 
 def plural(count: int, noun: str) -> str:
     """ "1 rank", "2 ranks"."""
-    return f"{count}{NBSP}{noun}" + ("" if count == 1 else "s")
+    return amounts.plural(count, noun, NBSP)
 
 
 def id_list(ids: Iterable[int]) -> str:
