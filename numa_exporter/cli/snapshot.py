@@ -32,7 +32,10 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(args: argparse.Namespace) -> int:
     args.looks = max(2, args.looks)  # rates and counters need two frames
     to_standard_output = args.output == "-"
-    _check_standard_output() if to_standard_output else _check_file(args.output)
+    if to_standard_output:
+        _check_standard_output()
+    else:
+        _check_file(args.output)
     opened = flags.open_host(args)
     recorder = RecordingHost(opened.host)
     report = take(args, replace(opened, host=recorder, step=_both(recorder, opened)))
